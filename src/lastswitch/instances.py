@@ -13,13 +13,32 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from lastswitch._random import stream
+from lastswitch._checks import check_unit, check_whole
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import Curve, constant, periodic, step
 from lastswitch.errors import BanditError, CurveError
+from lastswitch.families import FAMILIES, random_bandit
+
+__all__ = [
+    "FAMILIES",
+    "INSTANCES",
+    "NeverRepeating",
+    "blocking",
+    "delay_dependent",
+    "example_1",
+    "example_2",
+    "five_arms",
+    "instance",
+    "never_repeating",
+    "pinwheel",
+    "pinwheel_sqrt",
+    "random_bandit",
+    "recharging",
+    "seasonal",
+    "stationary",
+    "two_arms",
+]
 
 # ----------------------------------------------------------------------------- the paper's bandits
 
@@ -62,7 +81,7 @@ def example_1(epsilon: float = 0.1) -> Bandit:
     >>> bandit.mean(0, -1), bandit.mean(0, 1)
     (0.25, 1.0)
     """
-    _unit("epsilon", epsilon)
+    check_unit("epsilon", epsilon)
     return Bandit([step(at=1, high=1.0, low=epsilon), constant(0.0)])
 
 
@@ -77,7 +96,7 @@ def example_2(n_arms: int = 4) -> Bandit:
     >>> example_2(3).mean(0, 1), example_2(3).mean(0, 2)
     (0.0, 1.0)
     """
-    _count("n_arms", n_arms, least=2)
+    check_whole("n_arms", n_arms, least=2)
     return Bandit([step(at=n_arms - 1, high=1.0)] * n_arms)
 
 
@@ -141,7 +160,7 @@ def never_repeating(m: int) -> NeverRepeating:
     >>> never_repeating(2).block
     (0, 1, 2, 0, 0, 1, 1, 2, 2)
     """
-    _count("m", m, least=1)
+    check_whole("m", m, least=1)
     block = tuple(arm for run in range(1, m + 1) for arm in range(3) for _ in range(run))
     return NeverRepeating(stationary([1.0, 1.0, 1.0]), block)
 
@@ -158,7 +177,7 @@ def stationary(means: Sequence[float]) -> Bandit:
     0.5
     """
     for arm, mean in enumerate(means):
-        _unit(f"means[{arm}]", mean)
+        check_unit(f"means[{arm}]", mean)
     return Bandit([constant(mean) for mean in means])
 
 
@@ -192,9 +211,9 @@ def recharging(ceilings: Sequence[float], scales: Sequence[float], depth: int = 
     (0.315, 0.8)
     """
     _same_length("ceilings", ceilings, "scales", scales)
-    _count("depth", depth, least=1)
+    check_whole("depth", depth, least=1)
     for arm, (ceiling, scale) in enumerate(zip(ceilings, scales, strict=True)):
-        _unit(f"ceilings[{arm}]", ceiling)
+        check_unit(f"ceilings[{arm}]", ceiling)
         if not (scale > 0 and math.isfinite(scale)):
             raise CurveError(f"scales[{arm}] must be a positive number of rounds, got {scale}.")
     return delay_dependent(
@@ -221,8 +240,8 @@ def blocking(
     """
     _same_length("delays", delays, "means", means)
     for arm, (delay, mean) in enumerate(zip(delays, means, strict=True)):
-        _count(f"delays[{arm}]", delay, least=1)
-        _unit(f"means[{arm}]", mean)
+        check_whole(f"delays[{arm}]", delay, least=1)
+        check_unit(f"means[{arm}]", mean)
     tables = [[0.0] * (delay - 1) + [mean] for delay, mean in zip(delays, means, strict=True)]
     return delay_dependent(tables, names=names)
 
@@ -236,112 +255,9 @@ def seasonal(seasons: Sequence[Sequence[float]], streak: float = 0.0) -> Bandit:
     >>> [bandit.mean(0, tau) for tau in (-1, 1, 2, 3, 4)]
     [0.05, 0.1, 0.9, 0.1, 0.9]
     """
-    _unit("streak", streak)
+    check_unit("streak", streak)
     return Bandit([periodic(season, streak) for season in seasons])
 
-
-# ------------------------------------------------------------------------------ the random families
-
-
-def random_bandit(family: str, n_arms: int, depth: int, seed: int) -> Bandit:
-    """Draw a bandit of one of the ``FAMILIES``; the same arguments give the same bandit anywhere.
-
-    Parameters
-    ----------
-    family
-        ``"uniform"`` any rest value at each depth; ``"spike"`` one good moment; ``"step"`` good
-        from some rest on; ``"monotone"`` the longer the rest the better; ``"seasonal"`` a
-        repeating rest curve; ``"satiating"`` streaks that wear out over several plays, rest that
-        recovers; ``"mixed"`` each arm of a family of its own.
-    n_arms
-        The number of arms K ≥ 1.
-    depth
-        Longest rest (and, for ``"satiating"``, longest streak) at which curves still change;
-        for ``"seasonal"`` the longest period.
-    seed
-        Any integer ≥ 0.
-
-    Examples
-    --------
-    >>> random_bandit("monotone", n_arms=2, depth=3, seed=0).curves[0].rest
-    (0.093, 0.6623, 0.7194)
-    """
-    if family not in FAMILIES:
-        raise BanditError(
-            f"family must be one of {', '.join(FAMILIES)}, got {family!r}"
-            f"{suggestion(family, FAMILIES)}."
-        )
-    _count("n_arms", n_arms, least=1)
-    _count("depth", depth, least=1)
-    _count("seed", seed, least=0)
-    rng = stream(seed, "instance", family, n_arms, depth)
-    return Bandit([_DRAW[family](_Dice(rng), depth) for _ in range(n_arms)])
-
-
-class _Dice:
-    """Draws made of ``Generator.random`` alone, rounded: the same on every platform."""
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-
-    def between(self, low: float, high: float) -> float:
-        return round(low + (high - low) * float(self._rng.random()), 4)
-
-    def values(self, size: int) -> list[float]:
-        return [self.between(0.0, 1.0) for _ in range(size)]
-
-    def integer(self, low: int, high: int) -> int:
-        """One of ``low``, …, ``high``, both included."""
-        return low + int(float(self._rng.random()) * (high - low + 1))
-
-
-def _uniform(dice: _Dice, depth: int) -> Curve:
-    return Curve(dice.values(depth), dice.values(1))
-
-
-def _spike(dice: _Dice, depth: int) -> Curve:
-    low, high = dice.between(0.0, 0.3), dice.between(0.5, 1.0)
-    at = dice.integer(1, max(1, depth - 1))  # the rest entry after the spike is low again
-    return Curve([high if tau == at else low for tau in range(1, depth + 1)], [low])
-
-
-def _step(dice: _Dice, depth: int) -> Curve:
-    low, high = dice.between(0.0, 0.3), dice.between(0.5, 1.0)
-    return step(dice.integer(1, depth), high, low)
-
-
-def _monotone(dice: _Dice, depth: int) -> Curve:
-    repeat, *rest = sorted(dice.values(depth + 1))
-    return Curve(rest, [repeat])
-
-
-def _seasonal(dice: _Dice, depth: int) -> Curve:
-    period = dice.integer(min(2, depth), depth)
-    return periodic(dice.values(period), dice.between(0.0, 0.3))
-
-
-def _satiating(dice: _Dice, depth: int) -> Curve:
-    ascending = sorted(dice.values(2 * depth))  # from the longest streak to the longest rest
-    return Curve(ascending[depth:], ascending[:depth][::-1])
-
-
-def _mixed(dice: _Dice, depth: int) -> Curve:
-    pure = [family for family in FAMILIES if family != "mixed"]
-    return _DRAW[pure[dice.integer(0, len(pure) - 1)]](dice, depth)
-
-
-_DRAW: Mapping[str, Callable[[_Dice, int], Curve]] = {
-    "spike": _spike,
-    "step": _step,
-    "monotone": _monotone,
-    "seasonal": _seasonal,
-    "satiating": _satiating,
-    "mixed": _mixed,
-    "uniform": _uniform,
-}
-
-#: The families ``random_bandit`` draws from.
-FAMILIES: tuple[str, ...] = tuple(_DRAW)
 
 # ------------------------------------------------------------------------------- instances by name
 
@@ -422,22 +338,11 @@ def instance(text: str) -> Bandit:
 # ------------------------------------------------------------------------------------------ checks
 
 
-def _unit(what: str, value: float) -> None:
-    if not 0.0 <= value <= 1.0:
-        raise CurveError(f"{what} must lie in [0, 1], got {value}.")
-
-
-def _count(what: str, value: int, least: int) -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not (whole and value >= least):
-        raise BanditError(f"{what} must be a whole number of at least {least}, got {value!r}.")
-
-
 def _periods(periods: Sequence[int]) -> None:
     if not len(periods):
         raise BanditError("periods is empty: a pinwheel needs at least one, such as [2, 4, 4].")
     for arm, period in enumerate(periods):
-        _count(f"periods[{arm}]", period, least=1)
+        check_whole(f"periods[{arm}]", period, least=1)
 
 
 def _same_length(a: str, first: Sequence[Any], b: str, second: Sequence[Any]) -> None:
