@@ -1,0 +1,53 @@
+# Every target sets up what it needs in .venv; a second call skips what is done.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help reproduce test test-engines lint format bench docs clean
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# One stamp per set of extras: $(VENV)/.has-test means lastswitch[test] is installed.
+$(VENV)/.has-%: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "Installing lastswitch[$*] into $(VENV) ..."
+	@$(PIP) -e '.[$*]'
+	@touch $@
+
+$(VENV)/.has-base: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "Installing lastswitch into $(VENV) ..."
+	@$(PIP) -e .
+	@touch $@
+
+reproduce: $(VENV)/.has-base  ## the paper's figures and tables, and ours, into results/
+	$(BIN)/lastswitch reproduce --out results
+
+test: $(VENV)/.has-test  ## every test that needs no cluster engine
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+test-engines: $(VENV)/.has-test $(VENV)/.has-ray $(VENV)/.has-dask $(VENV)/.has-spark  ## tests on real Ray, Dask and Spark
+	$(BIN)/python -m pytest -q -m engines tests
+
+lint: $(VENV)/.has-test  ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/.has-test  ## rewrite formatting and fixable lint
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.has-test $(VENV)/.has-bench  ## all benchmarks, side by side, as ratios
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.has-test $(VENV)/.has-docs  ## the documentation site, into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) site results .pytest_cache .mypy_cache .ruff_cache

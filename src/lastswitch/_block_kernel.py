@@ -1,0 +1,82 @@
+"""The compiled pass over a block: constant work per play, whatever the number of arms."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._kernels import jit
+from lastswitch.curves import Curve
+
+
+class PackedCurves(NamedTuple):
+    """Curves laid end to end, so that a kernel can read any of them in any state."""
+
+    values: NDArray[np.float64]  # rest table, then streak table, arm after arm
+    rest_from: NDArray[np.int64]  # where each arm's rest table begins
+    rest_size: NDArray[np.int64]
+    streak_from: NDArray[np.int64]
+    streak_size: NDArray[np.int64]
+    repeats: NDArray[np.bool_]  # whether the rest table is a season
+
+
+def pack(curves: tuple[Curve, ...]) -> PackedCurves:
+    """Lay ``curves`` end to end."""
+    rest_size = np.array([len(curve.rest) for curve in curves])
+    streak_size = np.array([len(curve.streak) for curve in curves])
+    ends = np.cumsum(rest_size + streak_size)
+    rest_from = ends - rest_size - streak_size
+    return PackedCurves(
+        np.concatenate([[*curve.rest, *curve.streak] for curve in curves]),
+        rest_from,
+        rest_size,
+        rest_from + rest_size,
+        streak_size,
+        np.array([curve.tail == "repeat" for curve in curves]),
+    )
+
+
+@jit
+def pay(  # type: ignore[no-untyped-def]
+    values, rest_from, rest_size, streak_from, streak_size, repeats, arm, tau
+):
+    """Read what ``arm`` pays in state ``tau``."""
+    if tau <= 0:
+        run = max(-tau, 1)
+        return values[streak_from[arm] + min(run, streak_size[arm]) - 1]
+    if repeats[arm]:
+        return values[rest_from[arm] + (tau - 1) % rest_size[arm]]
+    return values[rest_from[arm] + min(tau, rest_size[arm]) - 1]
+
+
+@jit
+def pays_of_block(  # type: ignore[no-untyped-def]
+    values, rest_from, rest_size, streak_from, streak_size, repeats, block, start
+):
+    """Return what each play pays, touching only the arm that is played.
+
+    An arm's state follows from the time it was last played, so no other arm need be moved: a
+    rested arm was last played at a virtual time ``-start - 1``, one in a streak at time ``-1``.
+    """
+    last = np.empty(len(start), dtype=np.int64)
+    for arm in range(len(start)):
+        last[arm] = -1 - max(start[arm], 0)
+    run, previous = 0, -1
+    pays = np.empty(len(block), dtype=np.float64)
+    for t in range(len(block)):
+        arm = block[t]
+        if arm == previous:
+            tau = -run
+        elif t == 0 and start[arm] <= 0:
+            tau = min(start[arm], -1)
+            run = -min(start[arm], 0)
+        else:
+            tau = t - last[arm] - 1
+            run = 0
+        pays[t] = pay(values, rest_from, rest_size, streak_from, streak_size, repeats, arm, tau)
+        run += 1
+        last[arm] = t
+        previous = arm
+    return pays

@@ -1,0 +1,131 @@
+"""What a block of plays pays: from a state, calibrated, or as an endless cycle.
+
+The definitions are the short functions of :mod:`lastswitch._block_reference`; what runs is one
+compiled pass over the block (:mod:`lastswitch._block_kernel`), tied to them by tests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lastswitch.errors import BanditError, BlockError
+from lastswitch.states import as_block, as_states, state_after
+
+if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
+
+
+def block_pays(
+    bandit: Bandit, block: ArrayLike, start: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Return what each play of ``block`` pays on average, starting in state ``start``.
+
+    Examples
+    --------
+    >>> from lastswitch import Bandit, Curve
+    >>> radio = Bandit([Curve([0.2, 0.9], [0.0]), Curve([0.4], [0.4])])
+    >>> block_pays(radio, [1, 0, 0], start=[1, 1]).tolist()
+    [0.4, 0.9, 0.0]
+    """
+    from lastswitch._block_kernel import pack, pays_of_block
+    from lastswitch._kernels import announce
+
+    state = _start(bandit, start)
+    arms = as_block(block, bandit.n_arms)
+    announce("reward", pays_of_block)
+    pays: NDArray[np.float64] = pays_of_block(*pack(bandit.curves), arms, state)
+    return pays
+
+
+def block_reward(bandit: Bandit, block: ArrayLike, start: ArrayLike | None = None) -> float:
+    r"""Return :math:`r(B \mid \tau)`, what ``block`` pays in total from state ``start``.
+
+    ``start`` defaults to the bandit's own start.
+
+    Examples
+    --------
+    >>> from lastswitch import Bandit, Curve
+    >>> radio = Bandit([Curve([0.2, 0.9], [0.0]), Curve([0.4], [0.4])])
+    >>> round(block_reward(radio, [1, 0, 0], start=[1, 1]), 3)
+    1.3
+    """
+    return float(block_pays(bandit, block, start).sum())
+
+
+def calibrated_reward(bandit: Bandit, block: ArrayLike) -> float:
+    r"""Return :math:`\tilde r(B)`: the block's pay where each arm's first play pays nothing.
+
+    It does not depend on the state the block starts in (Laforgue et al., 2022, Section 3), as
+    long as streaks are constant or the first two plays differ; a block that opens with a repeat
+    is taken to start from rest.
+
+    Examples
+    --------
+    >>> from lastswitch import Bandit, Curve
+    >>> radio = Bandit([Curve([0.2, 0.9], [0.0]), Curve([0.4], [0.4])])
+    >>> round(calibrated_reward(radio, [0, 1, 1, 0]), 3)
+    1.3
+    """
+    pays = block_pays(bandit, block, np.ones(bandit.n_arms, dtype=np.int64))
+    _, first = np.unique(np.asarray(block), return_index=True)
+    return float(pays.sum() - pays[first].sum())
+
+
+def cycle_reward(bandit: Bandit, block: ArrayLike) -> float:
+    r"""Return :math:`r(B \mid \tau_B)`: what one turn of the endlessly repeated block pays.
+
+    A block of two arms or more settles after one turn. A block of a single arm never does, its
+    streak only grows; its turn is worth what the arm pays in an endless streak.
+
+    Examples
+    --------
+    >>> from lastswitch import Bandit, Curve
+    >>> radio = Bandit([Curve([0.2, 0.9], [0.0]), Curve([0.4], [0.4])])
+    >>> round(cycle_reward(radio, [0, 1, 1]), 3)
+    1.7
+    """
+    arms = as_block(block, bandit.n_arms)
+    first = int(arms[0])
+    if (arms == first).all():
+        return len(arms) * bandit.curves[first].streak[-1]
+    settled = state_after(np.ones(bandit.n_arms, dtype=np.int64), arms)
+    return block_reward(bandit, arms, settled)
+
+
+def repaired_block(block: ArrayLike, n_arms: int) -> list[int]:
+    r"""Return the block :math:`B'` of Laforgue et al. (2022), Lemma 2, general case.
+
+    :math:`B'` is :math:`B` with its second play replaced by the second *different* arm of
+    :math:`B`, which breaks a streak the block may start in. Whatever the two initial states,
+    :math:`r(B' \mid \tau') \ge r(B \mid \tau) - (K + 2)`.
+
+    Examples
+    --------
+    >>> repaired_block([0, 0, 0, 2, 1], n_arms=3)
+    [0, 2, 0, 2, 1]
+    >>> repaired_block([0, 1, 0], n_arms=3)
+    [0, 1, 0]
+    """
+    arms: list[int] = as_block(block, n_arms).tolist()
+    if len(arms) < 2 or arms[1] != arms[0]:
+        return arms
+    if n_arms == 1:
+        raise BlockError("a single arm cannot break its own streak: B' needs at least two arms.")
+    # The proof of Proposition 2 prints an insertion; the lemma's own proof replaces, and counts.
+    another = 1 if arms[0] == 0 else 0
+    second = next((arm for arm in arms if arm != arms[0]), another)
+    return [arms[0], second, *arms[2:]]
+
+
+def _start(bandit: Bandit, start: ArrayLike | None) -> NDArray[np.int64]:
+    if start is None:
+        return bandit.start()
+    state = as_states(start)
+    if len(state) != bandit.n_arms:
+        raise BanditError(
+            f"start needs one state per arm ({bandit.n_arms}), got {len(state)}: {start!r}."
+        )
+    return state

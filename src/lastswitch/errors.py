@@ -1,0 +1,67 @@
+"""Every error this library raises on purpose.
+
+Each is a :class:`LastSwitchError` and also the built-in error a caller would expect, so either
+can be caught. Messages say what was wrong, what was given, and what to do.
+"""
+
+from __future__ import annotations
+
+
+class LastSwitchError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class CurveError(LastSwitchError, ValueError):
+    """A reward curve that is not one: values outside [0, 1], an empty table, a rising streak."""
+
+
+class StateError(LastSwitchError, ValueError):
+    """A switch state, or a state vector, that does not fit."""
+
+
+class BanditError(LastSwitchError, ValueError):
+    """A bandit whose parts do not go together, or an arm it does not have."""
+
+
+class BlockError(LastSwitchError, ValueError):
+    """A block that cannot be played: empty, or naming an arm that is not there."""
+
+
+class ProblemError(LastSwitchError, ValueError):
+    """A planning problem that is malformed or has no solution."""
+
+
+class PlanError(LastSwitchError, ValueError):
+    """A plan that contradicts its own certificate, or a call to a planner that makes no sense."""
+
+
+class PolicyError(LastSwitchError, ValueError):
+    """A policy built or asked with something it cannot use."""
+
+
+class TellError(PolicyError):
+    """A reward told for a pull that was never asked, or told twice with two values."""
+
+
+class ExperimentError(LastSwitchError, ValueError):
+    """An experiment that is malformed, or whose stored results cannot be used."""
+
+
+class LogError(LastSwitchError, ValueError):
+    """An event log that cannot be read as one, or cannot support what was asked of it."""
+
+
+class FileError(LastSwitchError, ValueError):
+    """A file that is missing, malformed or of a version this release does not read."""
+
+
+class InputTypeError(LastSwitchError, TypeError):
+    """An argument of a type that cannot be used."""
+
+
+class MissingExtraError(LastSwitchError, ImportError):
+    """A feature whose optional dependency is not installed."""
+
+
+class LastSwitchWarning(UserWarning):
+    """Something worth knowing that is not an error."""
