@@ -1,0 +1,25 @@
+"""From estimates to decisions: policies that are asked for a pull and told its reward."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lastswitch.learning.policy import Policy, Pull
+from lastswitch.learning.saving import load_policy
+from lastswitch.learning.simple import FixedCycle
+from lastswitch.learning.tracks import Track
+
+if TYPE_CHECKING:
+    from lastswitch.learning.rotation import RotationUCB
+
+#: Names that load on use, and the module each lives in.
+_LAZY = {"RotationUCB": "lastswitch.learning.rotation"}
+
+__all__ = ["FixedCycle", "Policy", "Pull", "RotationUCB", "Track", "load_policy"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'lastswitch.learning' has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)
