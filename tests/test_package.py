@@ -1,0 +1,66 @@
+"""The package as a whole: its names, its weight, its helpers."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import lastswitch as ls
+from lastswitch._atomic import write_atomic
+from lastswitch._extras import load_extra
+from lastswitch._random import stream
+from lastswitch.errors import LastSwitchError, MissingExtraError
+
+
+def test_importing_is_light():
+    """Nothing heavy comes along with `import lastswitch`."""
+    code = "import sys, lastswitch; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in run.stdout.split()}
+    heavy = {"matplotlib", "numba", "highspy", "typer", "scipy", "rich", "joblib", "ibis", "pandas"}
+    assert not loaded & heavy
+
+
+def test_public_names_resolve_and_are_documented():
+    """Every promised name loads, and says what it is."""
+    for name in ls.__all__:
+        assert getattr(ls, name).__doc__, name
+    assert set(ls.__all__) <= set(dir(ls))
+
+
+def test_unknown_names_are_attribute_errors():
+    """A typo reads as one."""
+    with pytest.raises(AttributeError, match="'lastswitch' has no attribute 'bandit_'"):
+        _ = ls.bandit_
+
+
+def test_every_error_is_ours_and_a_builtin_one():
+    """Either base can be caught."""
+    ours = [e for e in vars(ls.errors).values() if isinstance(e, type) and issubclass(e, Exception)]
+    for error in set(ours) - {LastSwitchError, ls.errors.LastSwitchWarning}:
+        assert issubclass(error, LastSwitchError)
+        assert issubclass(error, ValueError | TypeError | ImportError)
+
+
+def test_streams_are_keyed_by_name():
+    """The same labels give the same draws, other labels or seeds give others."""
+    draws = {stream(seed, *labels).random() for seed in (0, 1) for labels in [("a",), ("a", 1)]}
+    assert len(draws) == 4
+    assert stream(0, "a", 1).random() == stream(0, "a", 1).random()
+
+
+def test_a_missing_extra_says_what_to_install():
+    """The message ends in a line to paste."""
+    with pytest.raises(MissingExtraError, match=re.escape("pip install 'lastswitch[logs]'")):
+        load_extra("no_such_module_anywhere", "logs")
+
+
+def test_atomic_writes_leave_the_old_file_when_they_fail(tmp_path):
+    """A write that cannot happen changes nothing and leaves nothing behind."""
+    path = tmp_path / "kept.txt"
+    write_atomic(path, "old")
+    with pytest.raises(TypeError):
+        write_atomic(path, 5)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
