@@ -1,0 +1,308 @@
+"""Bandits as files: TOML a person can write by hand, JSON for machines.
+
+A file holds ``noise``, ``sigma`` and ``initial`` (all optional) and one ``[[arms]]`` table per
+arm. An arm has a ``name`` and says what it pays in one of three ways::
+
+    [[arms]]
+    name = "jazz"
+    rest = [0.2, 0.5, 0.9]     # after 1, 2, 3 or more rounds of rest
+    streak = [0.3, 0.1]        # after 1, 2 or more plays in a row
+
+    [[arms]]
+    name = "talk"
+    shape = "step"             # a named shape of lastswitch.curves, with its parameters
+    at = 3
+    high = 0.8
+
+    [[arms]]
+    name = "news"
+    delays = [0.1, 0.5, 0.9]   # 1 (a repeat), 2, 3 or more rounds after the last play
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from lastswitch._atomic import write_atomic
+from lastswitch._suggest import suggestion
+from lastswitch.bandit import Bandit
+from lastswitch.curves import SHAPES, Curve
+from lastswitch.errors import BanditError, CurveError, FileError, InputTypeError
+from lastswitch.instances import INSTANCES, instance
+
+#: The version of the format this release writes; it reads no other.
+VERSION = 1
+
+_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms")
+#: What an arm may say next to each of the three ways to give its curve.
+_WAYS: Mapping[str, tuple[str, ...]] = {
+    "rest": ("rest", "streak", "tail", "monotone"),
+    "delays": ("delays", "tail"),
+    "shape": ("shape",),  # and the parameters of that shape
+}
+
+
+def load_bandit(path: str | PathLike[str]) -> Bandit:
+    r"""Read a bandit from a ``.toml`` or ``.json`` file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> text = '[[arms]]\nname = "jazz"\nshape = "step"\nat = 3\nhigh = 0.8\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "radio.toml"
+    ...     _ = file.write_text(text)
+    ...     load_bandit(file)
+    Bandit(1 arms, bernoulli rewards, starting at tau 1)
+      jazz  Curve(rest=[0, 0, 0.8], streak=[0])
+    """
+    file = Path(path)
+    suffix = _suffix(file)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise FileError(f"{file} does not exist; check the path.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{file} cannot be read as text: {error}.") from error
+    try:
+        data = tomllib.loads(text) if suffix == ".toml" else json.loads(text)
+    except ValueError as error:
+        raise FileError(f"{file} is not valid {suffix[1:].upper()}: {error}.") from error
+    return bandit_from_dict(data, source=str(file))
+
+
+def save_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
+    """Write ``bandit`` to a ``.toml`` or ``.json`` file; loading it gives an equal bandit.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from lastswitch.instances import five_arms
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_bandit(save_bandit(five_arms(), f"{folder}/five.json")) == five_arms()
+    True
+    """
+    file = Path(path)
+    suffix = _suffix(file)
+    if not file.parent.is_dir():
+        raise FileError(f"{file} cannot be written: the folder {file.parent} does not exist.")
+    data = bandit_to_dict(bandit)
+    if suffix == ".json":
+        return write_atomic(file, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    import tomli_w
+
+    return write_atomic(file, _inline(tomli_w.dumps(data)))
+
+
+def find_bandit(text: str) -> Bandit:
+    """Return the bandit ``text`` stands for: a file, or an instance such as ``"five-arms"``.
+
+    Examples
+    --------
+    >>> find_bandit("pinwheel:2,4,4").n_arms
+    4
+    """
+    if Path(text).suffix in (".toml", ".json") or Path(text).exists():
+        return load_bandit(text)
+    if text.split(":")[0] not in INSTANCES:
+        raise FileError(
+            f"{text!r} is neither a .toml or .json file nor a known instance"
+            f"{suggestion(text.split(':')[0], INSTANCES)}; "
+            f"instances are {', '.join(INSTANCES.values())}."
+        )
+    return instance(text)
+
+
+def bandit_to_dict(bandit: Bandit) -> dict[str, Any]:
+    """Return ``bandit`` as plain lists, strings and numbers, as a file holds it.
+
+    Examples
+    --------
+    >>> from lastswitch.curves import constant
+    >>> bandit_to_dict(Bandit([constant(0.3)], names=["talk"]))["arms"]
+    [{'name': 'talk', 'rest': [0.3], 'streak': [0.3]}]
+    """
+    same = len(set(bandit.initial)) == 1
+    data: dict[str, Any] = {
+        "version": VERSION,
+        "noise": bandit.noise,
+        "sigma": bandit.sigma,
+        "initial": bandit.initial[0] if same else list(bandit.initial),
+        "arms": [],
+    }
+    for name, curve in zip(bandit.names, bandit.curves, strict=True):
+        arm: dict[str, Any] = {
+            "name": name,
+            "rest": list(curve.rest),
+            "streak": list(curve.streak),
+        }
+        if curve.tail != "hold":
+            arm["tail"] = curve.tail
+        if not curve.monotone:
+            arm["monotone"] = False
+        data["arms"].append(arm)
+    return data
+
+
+def bandit_from_dict(data: Mapping[str, Any], source: str = "bandit") -> Bandit:
+    """Build a bandit from what a file holds; ``source`` is what errors call the file.
+
+    Examples
+    --------
+    >>> bandit_from_dict({"arms": [{"delays": [0.0, 0.9]}]}).curves[0]
+    Curve(rest=[0.9], streak=[0])
+    """
+    if not isinstance(data, Mapping):
+        raise FileError(f"{source} must hold a table with [[arms]], got {_show(data)}.")
+    _check_version(data, source)
+    _check_keys(data, _TOP_KEYS, source)
+    arms = data.get("arms")
+    if not (isinstance(arms, Sequence) and not isinstance(arms, str) and len(arms)):
+        raise FileError(f"{source} must hold at least one [[arms]] table, got {_show(arms)}.")
+    curves, names = [], []
+    for index, arm in enumerate(arms):
+        where = f"{source}: arms[{index}]"
+        if not isinstance(arm, Mapping):
+            raise FileError(f"{where} must be a table, got {_show(arm)}.")
+        name = arm.get("name", f"arm {index}")
+        if not isinstance(name, str):
+            raise FileError(f"{where}, key 'name' must be a string, got {_show(name)}.")
+        names.append(name)
+        curves.append(_read_curve(arm, f"{where} ({name!r})"))
+    settings = {key: data[key] for key in ("noise", "sigma", "initial") if key in data}
+    if "sigma" in settings:
+        _check_number(settings["sigma"], f"{source}: key 'sigma'")
+    try:
+        return Bandit(curves, names=names, **settings)
+    except (BanditError, InputTypeError) as error:
+        raise FileError(f"{source}: {error}") from error
+
+
+def _read_curve(arm: Mapping[str, Any], where: str) -> Curve:
+    """Build the curve of one arm in the one way it is given."""
+    ways = [way for way in _WAYS if way in arm]
+    if len(ways) > 1:
+        raise FileError(
+            f"{where} gives its curve in more than one way ({' and '.join(ways)}); keep one."
+        )
+    if not ways:
+        known = [*dict.fromkeys(key for keys in _WAYS.values() for key in keys), "name"]
+        _check_keys({key: arm[key] for key in arm if suggestion(key, known)}, known, where)
+        raise FileError(
+            f"{where} does not say what it pays: give rest and streak, or delays, or a shape "
+            f"(one of {', '.join(SHAPES)}); got {sorted(arm)}."
+        )
+    if ways == ["shape"]:
+        return _read_shape(arm, where)
+    _check_keys(arm, ("name", *_WAYS[ways[0]]), where)
+    settings = {key: arm[key] for key in ("tail", "monotone") if key in arm}
+    if not isinstance(settings.get("monotone", True), bool):
+        raise FileError(
+            f"{where}, key 'monotone' must be true or false, got {_show(arm['monotone'])}."
+        )
+    tables = {
+        key: _read_table(arm, key, where) for key in ("rest", "streak", "delays") if key in arm
+    }
+    if ways == ["rest"] and "streak" not in tables:
+        raise FileError(
+            f"{where}, key 'streak' is missing: say what the arm pays when repeated, "
+            "such as streak = [0.1]."
+        )
+    try:
+        if ways == ["delays"]:
+            return Curve.from_delays(tables["delays"], **settings)
+        return Curve(tables["rest"], tables["streak"], **settings)
+    except CurveError as error:
+        raise FileError(f"{where}, {error}") from error
+
+
+def _read_shape(arm: Mapping[str, Any], where: str) -> Curve:
+    shape = arm["shape"]
+    if shape not in list(SHAPES):
+        raise FileError(
+            f"{where}, key 'shape' must be one of {', '.join(SHAPES)}, got {_show(shape)}"
+            f"{suggestion(str(shape), SHAPES)}."
+        )
+    parameters = inspect.signature(SHAPES[shape]).parameters
+    _check_keys(arm, ("name", "shape", *parameters), f"{where}, shape {shape!r}")
+    given = {}
+    for key, parameter in parameters.items():
+        if key in arm:
+            value = arm[key]
+            if isinstance(value, list):
+                value = _read_table(arm, key, where)
+            else:
+                _check_number(value, f"{where}, key {key!r}")
+            given[key] = value
+        elif parameter.default is parameter.empty:
+            raise FileError(
+                f"{where}, key {key!r} is missing: shape {shape!r} needs "
+                f"{', '.join(k for k, p in parameters.items() if p.default is p.empty)}."
+            )
+    try:
+        return SHAPES[shape](**given)
+    except CurveError as error:
+        raise FileError(f"{where}, shape {shape!r}: {error}") from error
+
+
+def _read_table(arm: Mapping[str, Any], key: str, where: str) -> list[float]:
+    """Return a list of numbers; one number alone stands for a list of it."""
+    value = arm[key]
+    if not isinstance(value, list):
+        _check_number(value, f"{where}, key {key!r}")
+        return [float(value)]
+    for index, entry in enumerate(value):
+        _check_number(entry, f"{where}, key {key!r}, entry {index}")
+    return [float(entry) for entry in value]
+
+
+def _check_number(value: Any, where: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FileError(f"{where} must be a number, got {_show(value)}.")
+
+
+def _check_version(data: Mapping[str, Any], source: str) -> None:
+    version = data.get("version", VERSION)
+    if isinstance(version, bool) or version != VERSION:
+        newer = isinstance(version, int) and not isinstance(version, bool) and version > VERSION
+        hint = "upgrade lastswitch to read it" if newer else f"write version = {VERSION}"
+        raise FileError(
+            f"{source}, key 'version' is {_show(version)}, but this release reads version "
+            f"{VERSION}; {hint}."
+        )
+
+
+def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise FileError(
+                f"{where} has the unknown key {key!r}{suggestion(str(key), known)}; "
+                f"known keys are {', '.join(known)}."
+            )
+
+
+def _inline(toml: str) -> str:
+    """Put each list of numbers on one line; strings hold no raw line break, so none can match."""
+    return re.sub(
+        r"\[\n((?: +[-+.\deE]+,\n)+)\]",
+        lambda match: "[" + ", ".join(match[1].replace(",", " ").split()) + "]",
+        toml,
+    )
+
+
+def _suffix(file: Path) -> str:
+    if file.suffix not in (".toml", ".json"):
+        raise FileError(f"{file} must end in .toml or .json, to say how it is written.")
+    return file.suffix
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
