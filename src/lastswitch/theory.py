@@ -135,14 +135,16 @@ def best_block_size(
             f"horizon must be at least 2 to choose a block size, got {rounds}: a block of one "
             "round teaches nothing."
         )
-    # (π²/3 + 1) K d³ alone passes the bound at d = 2 beyond this size.
-    scale = 2 * arms if streaks else arms
-    ceiling = (_terms(arms, rounds, 2, streaks).total / (_START * scale)) ** (1 / 3)
-    sizes = range(2, min(rounds, int(ceiling) + 1) + 1)
-    candidates = [size for size in sizes if not dividing or rounds % size == 0]
-    if not candidates:  # T has no small divisor: take its smallest one, possibly T itself
-        return _smallest_divisor(rounds)
-    return min(candidates, key=lambda size: _terms(arms, rounds, size, streaks).total)
+    best, least = rounds, _terms(arms, rounds, rounds, streaks).total
+    for size in range(2, rounds):
+        terms = _terms(arms, rounds, size, streaks)
+        if 2 * size <= rounds and terms.start + terms.estimation > least:
+            break  # both still grow up to T/2; beyond, the third term alone is larger than the bound at 2
+        if dividing and size * size > rounds and best == rounds:
+            break  # T is prime
+        if terms.total < least and not (dividing and rounds % size):
+            best, least = size, terms.total
+    return best
 
 
 def regret_order(n_arms: int | Bandit, horizon: int) -> float:
@@ -371,8 +373,3 @@ def _terms(arms: int, rounds: int, size: int, streaks: bool) -> RegretBound:
         estimation=47 * size * math.sqrt(base * rounds * math.log(rounds / size)),
         start=_START * base * size**3,
     )
-
-
-def _smallest_divisor(number: int) -> int:
-    """Return the smallest divisor of ``number`` that is at least 2."""
-    return next((d for d in range(2, math.isqrt(number) + 1) if number % d == 0), number)
