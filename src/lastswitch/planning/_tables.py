@@ -1,0 +1,94 @@
+"""Turning what a caller gives into the tables of a planning problem, or saying what is wrong."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lastswitch.errors import InputTypeError, ProblemError, StateError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def checked_table(name: str, values: ArrayLike, ndim: int) -> FloatArray:
+    """Return ``values`` as a read-only table of finite floats."""
+    try:
+        table = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(
+            f"{name} must be a {ndim}-dimensional table of numbers: {error}."
+        ) from error
+    if table.ndim != ndim:
+        raise ProblemError(f"{name} must have {ndim} dimension(s), got shape {table.shape}.")
+    if not np.isfinite(table).all():
+        where = np.argwhere(~np.isfinite(table))[0].tolist()
+        raise ProblemError(
+            f"{name} must be finite, got {table[tuple(where)]} at {where}; use a "
+            "large finite value for an entry that must be visited."
+        )
+    table += 0.0  # -0.0 becomes 0.0: equal pays must have equal bits
+    return _frozen(table)
+
+
+def checked_run(run: ArrayLike | None, n_arms: int) -> IntArray:
+    """Return the streak lengths before the block, checked."""
+    if run is None:
+        return _frozen(np.zeros(n_arms, dtype=np.int64))
+    lengths = np.asarray(run)
+    if lengths.shape != (n_arms,) or not np.issubdtype(lengths.dtype, np.integer):
+        raise ProblemError(
+            f"run must be {n_arms} integers, one per arm; got shape "
+            f"{lengths.shape} of {lengths.dtype}."
+        )
+    if (lengths < 0).any():
+        raise ProblemError(
+            f"run must be at least 0, got {int(lengths.min())}; it counts the plays "
+            "in a row before the block."
+        )
+    return _frozen(lengths.astype(np.int64))
+
+
+def checked_mask(allowed: ArrayLike | None, length: int, n_arms: int) -> BoolArray:
+    """Return the (d, K) mask, checked."""
+    if allowed is None:
+        return _frozen(np.ones((length, n_arms), dtype=np.bool_))
+    mask = np.array(allowed)
+    if mask.shape != (length, n_arms):
+        raise ProblemError(
+            f"allowed must have one row per slot and one column per arm, shape "
+            f"({length}, {n_arms}); got {mask.shape}."
+        )
+    if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
+        raise ProblemError(f"allowed must hold True and False only, got dtype {mask.dtype}.")
+    return _frozen(np.ascontiguousarray(mask, dtype=np.bool_))
+
+
+def checked_length(length: int) -> int:
+    """Return the block length, checked."""
+    if isinstance(length, bool) or not isinstance(length, int | np.integer):
+        raise InputTypeError(f"length must be an integer, got {length!r}.")
+    if length < 1:
+        raise ProblemError(f"length must be at least 1, got {length}.")
+    return int(length)
+
+
+def checked_states(start: ArrayLike, n_arms: int) -> IntArray:
+    """Return the start as a state vector, checked."""
+    tau = np.asarray(start)
+    if tau.shape != (n_arms,) or not np.issubdtype(tau.dtype, np.integer):
+        raise StateError(
+            f"start must be {n_arms} integer states, one per arm; got shape "
+            f"{tau.shape} of {tau.dtype}."
+        )
+    return tau.astype(np.int64)
+
+
+def _frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return ``array``, read-only."""
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,383 @@
+"""What has to be planned: one block of slots, and what every pull in it would pay.
+
+An arm's pay depends on its own pulls only, so three tables say everything: ``first`` (the arm's
+first pull in the block), ``rest`` (a pull after a pause) and ``streak`` (a pull right after
+another). See Laforgue et al. (2022), Eq. (8) for the objective with ``first`` = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lastswitch.errors import BlockError, InputTypeError, ProblemError
+from lastswitch.planning._tables import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    checked_length,
+    checked_mask,
+    checked_run,
+    checked_states,
+    checked_table,
+)
+
+if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
+
+
+class Pulled(NamedTuple):
+    """One slot of a block as it was paid.
+
+    ``tau`` is the state the arm was pulled in, counted inside the block; ``None`` for the arm's
+    first pull, whose state the block alone does not tell.
+    """
+
+    arm: int
+    tau: int | None
+    pay: float
+
+
+class Terminal:
+    """What each arm's memory is worth when the block ends.
+
+    Parameters
+    ----------
+    rest
+        Table (K, Rt): an arm last pulled ``m`` slots before the last slot adds ``rest[i, m-1]``.
+    streak
+        Table (K, St): an arm pulled in the last slot, ``r`` times in a row, adds
+        ``streak[i, r-1]``.
+    unplayed
+        Vector (K,): an arm not pulled in the block adds ``unplayed[i]``.
+
+    Examples
+    --------
+    >>> Terminal(rest=[[1.0, 2.0]], streak=[[-1.0]], unplayed=[0.5]).rest.shape
+    (1, 2)
+    """
+
+    __slots__ = ("rest", "streak", "unplayed")
+
+    def __init__(self, rest: ArrayLike, streak: ArrayLike, unplayed: ArrayLike) -> None:
+        self.rest: FloatArray = checked_table("terminal.rest", rest, 2)
+        self.streak: FloatArray = checked_table("terminal.streak", streak, 2)
+        self.unplayed: FloatArray = checked_table("terminal.unplayed", unplayed, 1)
+        for name, table in (("rest", self.rest), ("streak", self.streak)):
+            if table.shape[1] == 0:
+                raise ProblemError(
+                    f"terminal.{name} has no column, shape {table.shape}; give at least one "
+                    "value per arm (0 where the memory is worth nothing)."
+                )
+
+    def worth(self, arm: int, memory: int | None) -> float:
+        """Return what ``arm`` adds when the block leaves it in state ``memory``.
+
+        Examples
+        --------
+        >>> Terminal([[1.0, 2.0]], [[-1.0]], [0.5]).worth(0, 7)  # tables hold their last value
+        2.0
+        """
+        if memory is None:
+            return float(self.unplayed[arm])
+        table = self.rest if memory > 0 else self.streak
+        return _held(table[arm], abs(memory) - 1)
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class BlockProblem:
+    """A block of ``length`` slots to fill, one arm per slot, for the largest total pay.
+
+    Parameters
+    ----------
+    rest
+        Table (K, R): a pull ``g >= 2`` slots after the arm's previous one pays ``rest[i, g-2]``,
+        the entry of the state ``g - 1``. Shorter tables hold their last column.
+    streak
+        Table (K, S): a pull right after ``r`` pulls in a row pays ``streak[i, r-1]``, the entry
+        of the state ``-r``. Shorter tables hold their last column.
+    first
+        Table (K, d): the pay of the arm's first pull in the block, by slot. ``d`` is the length.
+    run
+        Streak length of each arm before the block (0 by default): a pull of slot 0 continues it.
+    allowed
+        Mask (d, K): which arms may take which slot. All of them by default.
+    distinct_start
+        The first two slots go to different arms: the constraint CA of Laforgue et al. (2022).
+    terminal
+        What the memories left at the end are worth; nothing by default.
+
+    Examples
+    --------
+    >>> problem = BlockProblem(rest=[[0.9], [0.2]], streak=[[0.1], [0.2]], first=[[0] * 4] * 2)
+    >>> problem.n_arms, problem.length
+    (2, 4)
+    >>> problem.value([0, 1, 0, 1])
+    1.1
+    """
+
+    rest: FloatArray
+    streak: FloatArray
+    first: FloatArray
+    run: IntArray
+    allowed: BoolArray
+    distinct_start: bool
+    terminal: Terminal | None
+
+    def __init__(
+        self,
+        rest: ArrayLike,
+        streak: ArrayLike,
+        first: ArrayLike,
+        *,
+        run: ArrayLike | None = None,
+        allowed: ArrayLike | None = None,
+        distinct_start: bool = False,
+        terminal: Terminal | None = None,
+    ) -> None:
+        tables = {
+            "rest": checked_table("rest", rest, 2),
+            "streak": checked_table("streak", streak, 2),
+        }
+        first = checked_table("first", first, 2)
+        n_arms, length = first.shape
+        if n_arms == 0 or length == 0:
+            raise ProblemError(
+                f"first must have one row per arm and one column per slot, both at "
+                f"least 1; got shape {first.shape}."
+            )
+        for (name, table), needed in zip(tables.items(), (3, 2), strict=True):
+            if table.shape[0] != n_arms:
+                raise ProblemError(
+                    f"{name} has {table.shape[0]} rows and first has {n_arms}; "
+                    "give one row per arm in each."
+                )
+            if table.shape[1] == 0 and length >= needed:
+                raise ProblemError(
+                    f"{name} has no column, and a block of {length} slots can "
+                    "need one; give at least one value per arm."
+                )
+        fields = {
+            **tables,
+            "first": first,
+            "run": checked_run(run, n_arms),
+            "allowed": checked_mask(allowed, length, n_arms),
+            "distinct_start": bool(distinct_start),
+            "terminal": _fitting(terminal, n_arms),
+        }
+        for name, field in fields.items():
+            object.__setattr__(self, name, field)
+        self._check_feasible()
+
+    @classmethod
+    def from_bandit(
+        cls,
+        bandit: Bandit,
+        length: int,
+        start: ArrayLike | None = None,
+        allowed: ArrayLike | None = None,
+        distinct_start: bool = False,
+    ) -> BlockProblem:
+        """Return the problem of planning ``length`` rounds of ``bandit``.
+
+        Without ``start`` the first pull of each arm pays nothing (the calibrated reward of
+        Laforgue et al. (2022)); with a state vector it pays what that state pays.
+
+        Examples
+        --------
+        >>> import lastswitch as ls
+        >>> bandit = ls.Bandit([ls.Curve(rest=[0.5, 0.9], streak=[0.1])])
+        >>> BlockProblem.from_bandit(bandit, 3, start=[1]).first
+        array([[0.5, 0.9, 0.9]])
+        """
+        length = checked_length(length)
+        if start is None:
+            run, first = None, np.zeros((bandit.n_arms, length))
+        else:
+            tau = checked_states(start, bandit.n_arms)
+            run = np.maximum(-tau, 0)
+            slots = np.arange(length)
+            states = np.maximum(tau, 0)[:, None] + slots  # an arm in a streak rests from 0
+            states[:, 0] = tau
+            first = np.array([curve(row) for curve, row in zip(bandit.curves, states, strict=True)])
+        # Streaks hold their last value, so no more columns than the longest table are needed.
+        depth = max(len(curve.streak) for curve in bandit.curves)
+        rest, streak = bandit.tables(max(length - 2, 1), depth)
+        return cls(rest, streak, first, run=run, allowed=allowed, distinct_start=distinct_start)
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are."""
+        return int(self.first.shape[0])
+
+    @property
+    def length(self) -> int:
+        """How many slots there are."""
+        return int(self.first.shape[1])
+
+    def __repr__(self) -> str:
+        return f"BlockProblem({self.n_arms} arms, {self.length} slots)"
+
+    def offers(self, block: Sequence[int] | IntArray) -> FloatArray:
+        """Return what each arm would pay in each slot (d, K), were it pulled there after ``block``.
+
+        Examples
+        --------
+        >>> problem = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2)
+        >>> problem.offers([0, 1, 0])
+        array([[0. , 0. ],
+               [0.1, 0. ],
+               [0.9, 0.2]])
+        """
+        memory: list[int | None] = [None] * self.n_arms
+        offers = np.empty((self.length, self.n_arms))
+        for slot, arm in enumerate(self._checked(block)):
+            offers[slot] = [self._pay(i, memory[i], slot) for i in range(self.n_arms)]
+            self._step(memory, arm, slot)
+        return offers
+
+    def pulls(self, block: Sequence[int] | IntArray) -> list[Pulled]:
+        """Return slot by slot which arm is pulled, in which state, and what it pays.
+
+        Examples
+        --------
+        >>> problem = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2)
+        >>> problem.pulls([0, 1, 0])[2]
+        Pulled(arm=0, tau=1, pay=0.9)
+        """
+        return self._play(block)[0]
+
+    def value(self, block: Sequence[int] | IntArray) -> float:
+        """Return what ``block`` is worth: its pays and, if any, the terminal values.
+
+        This is the definition every solver is tested against.
+
+        Examples
+        --------
+        >>> BlockProblem([[0.9]], [[0.1]], [[0.5] * 3]).value([0, 0, 0])
+        0.7
+        """
+        pulls, memory = self._play(block)
+        total = sum(pull.pay for pull in pulls)
+        if self.terminal is not None:
+            total += sum(self.terminal.worth(arm, left) for arm, left in enumerate(memory))
+        return float(total)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem as plain lists, for JSON.
+
+        Examples
+        --------
+        >>> problem = BlockProblem([[0.9]], [[0.1]], [[0.5] * 3])
+        >>> BlockProblem.from_dict(problem.to_dict()).value([0, 0, 0])
+        0.7
+        """
+        terminal = None
+        if self.terminal is not None:
+            terminal = {k: getattr(self.terminal, k).tolist() for k in Terminal.__slots__}
+        return {
+            "rest": self.rest.tolist(),
+            "streak": self.streak.tolist(),
+            "first": self.first.tolist(),
+            "run": self.run.tolist(),
+            "allowed": self.allowed.tolist(),
+            "distinct_start": self.distinct_start,
+            "terminal": terminal,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> BlockProblem:
+        """Return the problem that :meth:`to_dict` wrote down."""
+        fields = dict(data)
+        terminal = fields.pop("terminal", None)
+        tables = [fields.pop(name) for name in ("rest", "streak", "first")]
+        # A table without columns becomes a list of empty lists, so every shape survives.
+        return cls(*tables, terminal=None if terminal is None else Terminal(**terminal), **fields)
+
+    def _play(self, block: Sequence[int] | IntArray) -> tuple[list[Pulled], list[int | None]]:
+        """Play ``block`` and return its pulls and the memories it leaves."""
+        memory: list[int | None] = [None] * self.n_arms
+        pulls = []
+        for slot, arm in enumerate(self._checked(block)):
+            pulls.append(Pulled(arm, memory[arm], self._pay(arm, memory[arm], slot)))
+            self._step(memory, arm, slot)
+        return pulls, memory
+
+    def _pay(self, arm: int, tau: int | None, slot: int) -> float:
+        """Return what ``arm`` pays in ``slot`` from the memory ``tau`` (None: not pulled yet)."""
+        if tau is None:
+            return float(self.first[arm, slot])
+        return _held((self.rest if tau > 0 else self.streak)[arm], abs(tau) - 1)
+
+    def _step(self, memory: list[int | None], arm: int, slot: int) -> None:
+        """Move every memory on after ``arm`` took ``slot``."""
+        for i, tau in enumerate(memory):
+            if i == arm:
+                running = int(self.run[i]) if tau is None and slot == 0 else 0
+                memory[i] = tau - 1 if tau is not None and tau < 0 else -1 - running
+            elif tau is not None:
+                memory[i] = tau + 1 if tau > 0 else 1
+
+    def _checked(self, block: Sequence[int] | IntArray) -> list[int]:
+        """Return ``block`` as a list after checking that this problem admits it."""
+        arms = np.asarray(block)
+        if arms.shape != (self.length,):
+            raise BlockError(f"block has shape {arms.shape}; this problem has {self.length} slots.")
+        if not np.issubdtype(arms.dtype, np.integer):
+            raise BlockError(f"block must hold arm numbers (integers), got dtype {arms.dtype}.")
+        for slot, arm in enumerate(arms.tolist()):
+            if not 0 <= arm < self.n_arms:
+                raise BlockError(
+                    f"slot {slot} names arm {arm}; the arms are 0 to {self.n_arms - 1}."
+                )
+            if not self.allowed[slot, arm]:
+                raise BlockError(f"slot {slot} names arm {arm}, which `allowed` forbids there.")
+        if self.distinct_start and self.length > 1 and arms[0] == arms[1]:
+            raise BlockError(
+                f"slots 0 and 1 both name arm {arms[0]}; distinct_start asks for two "
+                "different arms."
+            )
+        return arms.tolist()  # type: ignore[no-any-return]
+
+    def _check_feasible(self) -> None:
+        """Refuse a mask that no block can satisfy, naming the slot."""
+        counts = self.allowed.sum(axis=1)
+        if not counts.all():
+            slot = int(np.argmin(counts))
+            raise ProblemError(
+                f"no arm is allowed in slot {slot}; allow at least one arm in every "
+                "slot (row) of `allowed`."
+            )
+        if self.distinct_start and self.length > 1:
+            both = self.allowed[:2].any(axis=0)
+            if both.sum() < 2:
+                raise ProblemError(
+                    f"only arm {int(np.argmax(both))} is allowed in slots 0 and 1, "
+                    "and distinct_start asks for two different arms; allow another "
+                    "arm in slot 1 or drop distinct_start."
+                )
+
+
+def _held(row: FloatArray, index: int) -> float:
+    """Return ``row[index]``, or the last entry beyond the end."""
+    return float(row[min(index, len(row) - 1)])
+
+
+def _fitting(terminal: Terminal | None, n_arms: int) -> Terminal | None:
+    """Return ``terminal`` after checking that it has one row per arm."""
+    if terminal is None:
+        return None
+    if not isinstance(terminal, Terminal):
+        raise InputTypeError(f"terminal must be a Terminal, got {type(terminal).__name__}.")
+    for name in Terminal.__slots__:
+        rows = getattr(terminal, name).shape[0]
+        if rows != n_arms:
+            raise ProblemError(
+                f"terminal.{name} has {rows} rows and there are {n_arms} arms; "
+                "give one row per arm."
+            )
+    return terminal

@@ -1,0 +1,175 @@
+"""The one way in: ``plan_block`` turns a bandit or a problem into a Plan.
+
+A solver is a module of this package with one function::
+
+    solve(problem, *, gap, time_limit, progress, warm) -> Solution
+
+- ``gap`` (>= 0): it may stop once (bound - value) <= gap * |value|.
+- ``time_limit`` (seconds or None): it returns its best block and a true bound about then.
+- ``progress`` (or None): called now and then with (seconds so far, best value, bound).
+- ``warm`` (a Plan or None): an earlier plan of a similar problem of the same shape; its block and
+  prices may be used as a start, never trusted as a result. It may not fit the new mask.
+- On ``KeyboardInterrupt`` it returns its best block so far and a true bound, if it has any.
+
+The ``Solution`` holds the block, the bound and, if there are any, prices; ``plan_block`` evaluates
+the block itself, so a solver's arithmetic is never the reported value.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lastswitch.errors import InputTypeError, PlanError
+from lastswitch.planning.plan import Plan, Progress, Solution, rounding
+from lastswitch.planning.problem import BlockProblem
+
+if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
+
+#: Solver name -> the module that has it, imported on use.
+SOLVERS = {
+    "certified": "lastswitch.planning.certified",
+    "ilp": "lastswitch.planning.ilp",
+    "relaxation": "lastswitch.planning.relaxation",
+    "brute-force": "lastswitch.planning.brute_force",
+}
+
+
+def plan_block(
+    bandit: Bandit | BlockProblem,
+    length: int | None = None,
+    *,
+    start: ArrayLike | None = None,
+    allowed: ArrayLike | None = None,
+    distinct_start: bool = False,
+    solver: str = "certified",
+    gap: float = 0.0,
+    time_limit: float | None = None,
+    warm: Plan | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Plan one block: the arms to play, what that is worth, and a bound on the best possible.
+
+    Parameters
+    ----------
+    bandit
+        A bandit, with ``length`` and the options below, or a ready :class:`BlockProblem`.
+    length
+        How many rounds to plan.
+    start
+        The state vector the block starts from. Without it the first pull of each arm counts for
+        nothing, the calibrated objective of Laforgue et al. (2022), Eq. (8).
+    allowed
+        Mask (length, K): which arms may take which slot.
+    distinct_start
+        The first two slots go to different arms.
+    solver
+        ``"certified"`` (exact, fast), ``"ilp"`` (the paper's integer program, exact),
+        ``"relaxation"`` (the paper's Algorithm 2) or ``"brute-force"``.
+    gap
+        Stop once the block is within this share of the best possible, such as 0.01.
+    time_limit
+        Stop after about this many seconds with the best block so far and its bound.
+    warm
+        A plan of a similar problem, to start from.
+    progress
+        Called now and then with (seconds so far, best value, bound).
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> bandit = ls.Bandit([ls.Curve([0.2, 0.9], [0.1]), ls.Curve([0.4], [0.4])])
+    >>> plan = plan_block(bandit, 6, start=[1, 1])
+    >>> plan.block, round(plan.value, 3), plan.optimal
+    ((1, 0, 1, 1, 0, 1), 3.4, True)
+    """
+    problem, names = _problem(bandit, length, start, allowed, distinct_start)
+    _check_options(solver, gap, time_limit)
+    if warm is not None and len(warm.block) != problem.length:
+        raise PlanError(
+            f"warm plans {len(warm.block)} slots and this problem has {problem.length}; "
+            "warm starts need the same length."
+        )
+    module = importlib.import_module(SOLVERS[solver])
+    began = time.perf_counter()
+    solution: Solution = module.solve(
+        problem, gap=gap, time_limit=time_limit, progress=progress, warm=warm
+    )
+    seconds = time.perf_counter() - began
+    return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)
+
+
+def plan_of(
+    problem: BlockProblem,
+    solution: Solution,
+    *,
+    solver: str,
+    seconds: float,
+    names: tuple[str, ...] = (),
+    cycle: bool = False,
+) -> Plan:
+    """Return the Plan of a solver's answer, its block evaluated by the problem's definition.
+
+    Examples
+    --------
+    >>> problem = BlockProblem([[0.9]], [[0.1]], [[0.5] * 3])
+    >>> plan_of(problem, Solution([0, 0, 0], 0.7), solver="by hand", seconds=0.0).value
+    0.7
+    """
+    value = problem.value(np.asarray(solution.block))
+    bound = solution.bound
+    if value > bound and value - bound <= rounding(value, bound):
+        bound = value  # the two are the same sum in a different order
+    return Plan(
+        block=tuple(int(arm) for arm in solution.block),
+        value=value,
+        bound=bound,
+        solver=solver,
+        seconds=seconds,
+        names=names,
+        problem=problem,
+        cycle=cycle,
+        prices=solution.prices,
+    )
+
+
+def _problem(
+    bandit: Bandit | BlockProblem,
+    length: int | None,
+    start: ArrayLike | None,
+    allowed: ArrayLike | None,
+    distinct_start: bool,
+) -> tuple[BlockProblem, tuple[str, ...]]:
+    """Return the problem to solve and the arms' names, if they have any."""
+    if isinstance(bandit, BlockProblem):
+        if length is not None or start is not None or allowed is not None or distinct_start:
+            raise PlanError(
+                "length, start, allowed and distinct_start are part of a BlockProblem already; "
+                "give them when building it."
+            )
+        return bandit, ()
+    from lastswitch.bandit import Bandit
+
+    if not isinstance(bandit, Bandit):
+        raise InputTypeError(
+            f"plan_block needs a Bandit or a BlockProblem, got {type(bandit).__name__}."
+        )
+    if length is None:
+        raise PlanError("length is missing: say how many rounds to plan, such as length=12.")
+    problem = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
+    return problem, tuple(bandit.names)
+
+
+def _check_options(solver: str, gap: float, time_limit: float | None) -> None:
+    """Refuse options no solver understands."""
+    if solver not in SOLVERS:
+        raise PlanError(f"there is no solver {solver!r}; choose from {', '.join(SOLVERS)}.")
+    if not gap >= 0:
+        raise PlanError(f"gap must be at least 0, got {gap}; 0.01 accepts a block within 1 %.")
+    if time_limit is not None and not time_limit > 0:
+        raise PlanError(f"time_limit must be positive seconds, got {time_limit}; None means none.")
