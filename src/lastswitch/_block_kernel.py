@@ -39,30 +39,42 @@ def pack(curves: tuple[Curve, ...]) -> PackedCurves:
 
 
 @jit
-def pay(  # type: ignore[no-untyped-def]
-    values, rest_from, rest_size, streak_from, streak_size, repeats, arm, tau
-):
+def pay(
+    values: NDArray[np.float64],
+    rest_from: NDArray[np.int64],
+    rest_size: NDArray[np.int64],
+    streak_from: NDArray[np.int64],
+    streak_size: NDArray[np.int64],
+    repeats: NDArray[np.bool_],
+    arm: int,
+    tau: int,
+) -> float:
     """Read what ``arm`` pays in state ``tau``."""
     if tau <= 0:
         run = max(-tau, 1)
-        return values[streak_from[arm] + min(run, streak_size[arm]) - 1]
+        return float(values[streak_from[arm] + min(run, streak_size[arm]) - 1])
     if repeats[arm]:
-        return values[rest_from[arm] + (tau - 1) % rest_size[arm]]
-    return values[rest_from[arm] + min(tau, rest_size[arm]) - 1]
+        return float(values[rest_from[arm] + (tau - 1) % rest_size[arm]])
+    return float(values[rest_from[arm] + min(tau, rest_size[arm]) - 1])
 
 
 @jit
-def pays_of_block(  # type: ignore[no-untyped-def]
-    values, rest_from, rest_size, streak_from, streak_size, repeats, block, start
-):
+def pays_of_block(
+    values: NDArray[np.float64],
+    rest_from: NDArray[np.int64],
+    rest_size: NDArray[np.int64],
+    streak_from: NDArray[np.int64],
+    streak_size: NDArray[np.int64],
+    repeats: NDArray[np.bool_],
+    block: NDArray[np.int64],
+    start: NDArray[np.int64],
+) -> NDArray[np.float64]:
     """Return what each play pays, touching only the arm that is played.
 
     An arm's state follows from the time it was last played, so no other arm need be moved: a
     rested arm was last played at a virtual time ``-start - 1``, one in a streak at time ``-1``.
     """
-    last = np.empty(len(start), dtype=np.int64)
-    for arm in range(len(start)):
-        last[arm] = -1 - max(start[arm], 0)
+    last = -1 - np.maximum(start, 0)
     run, previous = 0, -1
     pays = np.empty(len(block), dtype=np.float64)
     for t in range(len(block)):

@@ -36,8 +36,7 @@ def block_pays(
     state = _start(bandit, start)
     arms = as_block(block, bandit.n_arms)
     announce("reward", pays_of_block)
-    pays: NDArray[np.float64] = pays_of_block(*pack(bandit.curves), arms, state)
-    return pays
+    return pays_of_block(*pack(bandit.curves), arms, state)
 
 
 def block_reward(bandit: Bandit, block: ArrayLike, start: ArrayLike | None = None) -> float:

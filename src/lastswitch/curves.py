@@ -126,7 +126,8 @@ class Curve:
             rests[ahead % size] if self.tail == "repeat" else rests[np.clip(ahead, 0, size - 1)]
         )
         repeated = streaks[np.clip(-states - 1, 0, len(streaks) - 1)]
-        return np.where(states > 0, rested, repeated)
+        pays: NDArray[np.float64] = np.where(states > 0, rested, repeated)
+        return pays
 
     def _at(self, tau: int) -> float:
         if tau <= 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 #: What is not the subject of a figure: axes, grids, reference lines.
 INK, MUTED, FAINT = "#222222", "#6B6B6B", "#DDDDDD"
 
-_STYLE = {
+_STYLE: dict[str, Any] = {
     "figure.dpi": 110,
     "savefig.dpi": 160,
     "savefig.bbox": "tight",
@@ -60,7 +60,8 @@ def house_style() -> Iterator[None]:
     """Draw inside this context to get the project's look, whatever the caller's settings."""
     import matplotlib as mpl
 
-    with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE, "backend": mpl.get_backend()}):
+    settings: dict[Any, Any] = {**mpl.rcParamsDefault, **_STYLE, "backend": mpl.get_backend()}
+    with mpl.rc_context(settings):
         yield
 
 

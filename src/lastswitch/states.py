@@ -6,6 +6,8 @@ last ``|tau|`` rounds in a row. ``tau = 0`` never arises from play; it reads as 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -106,7 +108,7 @@ def as_block(block: ArrayLike, n_arms: int) -> NDArray[np.int64]:
     return arms.astype(np.int64)
 
 
-def _check_arms(arms: NDArray[np.generic], n_arms: int) -> None:
+def _check_arms(arms: NDArray[Any], n_arms: int) -> None:
     if not np.issubdtype(arms.dtype, np.integer):
         raise InputTypeError(f"an arm is an integer from 0 to {n_arms - 1}, got {arms!r}.")
     outside = arms[(arms < 0) | (arms >= n_arms)]
