@@ -139,7 +139,7 @@ def best_block_size(
     for size in range(2, rounds):
         terms = _terms(arms, rounds, size, streaks)
         if 2 * size <= rounds and terms.start + terms.estimation > least:
-            break  # both still grow up to T/2; beyond, the third term alone is larger than the bound at 2
+            break  # both still grow up to T/2; beyond, the third alone exceeds the bound at 2
         if dividing and size * size > rounds and best == rounds:
             break  # T is prime
         if terms.total < least and not (dividing and rounds % size):
