@@ -1,0 +1,199 @@
+"""The joint states of a bandit as a graph, with arms that behave alike merged by symmetry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch.planning.arm_states import ArmStates, arm_states
+
+if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
+
+UNLIMITED = np.iinfo(np.int64).max
+_MAX_ARM_STATES = np.iinfo(np.int16).max
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The arms of a bandit sorted into groups that behave alike.
+
+    ``order`` lists the arms group by group; group g is ``order[groups[g]:groups[g + 1]]`` and its
+    canonical states are ``offset[g]:offset[g + 1]`` of the flat tables ``pay``, ``on_pull``,
+    ``on_idle`` (whose moves are counted from the group's first state).
+    """
+
+    machines: tuple[ArmStates, ...]
+    order: tuple[int, ...]
+    groups: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    pay: NDArray[np.float64]
+    on_pull: NDArray[np.int16]
+    on_idle: NDArray[np.int16]
+
+    def sorted(self, states: Sequence[int]) -> NDArray[np.int16]:
+        """Return the joint state of canonical arm ``states`` (in the bandit's own order)."""
+        vector = np.array([states[arm] for arm in self.order], dtype=np.int16)
+        for low, high in zip(self.groups[:-1], self.groups[1:], strict=True):
+            vector[low:high].sort()
+        return vector
+
+    def unsorted(self, vector: NDArray[np.int16]) -> list[int]:
+        """Return canonical arm states (in the bandit's own order) that make up ``vector``."""
+        states = [0] * len(self.order)
+        for arm, state in zip(self.order, vector.tolist(), strict=True):
+            states[arm] = state
+        return states
+
+    def moved(self, states: Sequence[int], arm: int) -> list[int]:
+        """Return the canonical arm states after ``arm`` is played in ``states``."""
+        return [
+            machine.on_pull[state] if k == arm else machine.on_idle[state]
+            for k, (machine, state) in enumerate(zip(self.machines, states, strict=True))
+        ]
+
+    def play(self, states: list[int], labels: Sequence[int]) -> list[int]:
+        """Return arms that play the edges labelled ``labels``, moving ``states`` in place.
+
+        Only arms that have a twin are followed: for the others the label names the arm, and
+        their entries of ``states`` are left as they are.
+        """
+        twins = self._twins()
+        watched = [arm for members in twins.values() for arm in members]
+        group_of = np.searchsorted(self.offset, np.asarray(labels), side="right") - 1
+        played = []
+        for label, group in zip(labels, group_of.tolist(), strict=True):
+            arm = self.order[self.groups[group]]
+            if group in twins:
+                wanted = label - int(self.offset[group])
+                arm = next(twin for twin in twins[group] if states[twin] == wanted)
+            played.append(arm)
+            for k in watched:
+                machine, state = self.machines[k], states[k]
+                states[k] = machine.on_pull[state] if k == arm else machine.on_idle[state]
+        return played
+
+    def _twins(self) -> dict[int, tuple[int, ...]]:
+        """Return the groups whose members must be told apart by their states."""
+        members = {
+            group: self.order[low:high]
+            for group, (low, high) in enumerate(zip(self.groups, self.groups[1:], strict=False))
+        }
+        return {
+            group: arms
+            for group, arms in members.items()
+            if len(arms) > 1 and len(self.machines[arms[0]]) > 1
+        }
+
+
+@dataclass(frozen=True)
+class JointGraph:
+    """Joint states reachable from ``arms.sorted(origin)`` (state 0) and the plays between them."""
+
+    arms: Arms
+    origin: list[int]
+    states: NDArray[np.int16]
+    first: NDArray[np.int64]
+    target: NDArray[np.int32]
+    label: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    @property
+    def edges(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+        """What every kernel takes: first edge per state, targets, labels, pay per label."""
+        return self.first, self.target, self.label, self.arms.pay
+
+
+def group_arms(bandit: Bandit) -> Arms | None:
+    """Sort the arms of ``bandit`` into groups; None if a curve has too many states to number."""
+    machines = tuple(arm_states(curve) for curve in bandit.curves)
+    if max(len(machine) for machine in machines) > _MAX_ARM_STATES:
+        return None
+    kinds: dict[object, list[int]] = {}
+    for arm, machine in enumerate(machines):
+        kinds.setdefault(machine.behaviour, []).append(arm)
+    members = list(kinds.values())
+    leaders = [machines[arms[0]] for arms in members]
+    return Arms(
+        machines=machines,
+        order=tuple(arm for arms in members for arm in arms),
+        groups=np.cumsum([0, *(len(arms) for arms in members)]),
+        offset=np.cumsum([0, *(len(leader) for leader in leaders)]),
+        pay=np.concatenate([leader.pay for leader in leaders]),
+        on_pull=np.concatenate([leader.on_pull for leader in leaders]).astype(np.int16),
+        on_idle=np.concatenate([leader.on_idle for leader in leaders]).astype(np.int16),
+    )
+
+
+def joint_graph(
+    arms: Arms, origin: list[int], max_states: int, max_depth: int = UNLIMITED
+) -> JointGraph | None:
+    """List what is reachable from ``origin``; None if that is more than ``max_states`` states."""
+    from lastswitch._kernels import announce
+    from lastswitch.planning.mean_cycle import explore
+
+    announce("optimum", explore)
+    count, states, first, target, label = explore(
+        arms.sorted(origin),
+        arms.groups,
+        arms.offset,
+        arms.on_pull,
+        arms.on_idle,
+        max_states,
+        max_depth,
+    )
+    if count < 0:
+        return None
+    return JointGraph(arms, origin, states, first, target, label)
+
+
+def recurrent_state(arms: Arms) -> list[int]:
+    """Return a joint state that every joint state leads to.
+
+    Playing all arms in turn, twice, leaves states that do not depend on where it began (a lone
+    arm needs its whole streak). What can be reached from here is therefore one class in which
+    every state leads to every other; any cycle of plays settles, from its second turn on, into
+    pays that it also earns inside this class, so the best average lives here whatever the start.
+    """
+    states = [machine.at(1) for machine in arms.machines]
+    turns = 2 if len(states) > 1 else len(arms.machines[0].streak) + 1
+    for _ in range(turns):
+        for arm in range(len(states)):
+            states = arms.moved(states, arm)
+    return states
+
+
+def lift_walk(graph: JointGraph, labels: Sequence[int]) -> list[int]:
+    """Return the arms that play the edges labelled ``labels`` from the graph's origin."""
+    return graph.arms.play(list(graph.origin), labels)
+
+
+def lift_cycle(graph: JointGraph, state: int, labels: Sequence[int]) -> list[int]:
+    """Return a cycle of arms whose turns, from joint state ``state``, play ``labels`` for ever.
+
+    Merged arms may swap roles from one turn to the next, so the cycle of arms can be several
+    turns of the cycle of joint states.
+    """
+    states = graph.arms.unsorted(graph.states[state])
+    seen: dict[tuple[int, ...], int] = {}
+    turns: list[list[int]] = []
+    while tuple(states) not in seen:
+        seen[tuple(states)] = len(turns)
+        turns.append(graph.arms.play(states, labels))
+    return _shortest_period([arm for turn in turns[seen[tuple(states)] :] for arm in turn])
+
+
+def _shortest_period(word: list[int]) -> list[int]:
+    """Return the shortest word whose repetition gives ``word``."""
+    for size in range(1, len(word) + 1):
+        if len(word) % size == 0 and word == word[:size] * (len(word) // size):
+            return word[:size]
+    return word

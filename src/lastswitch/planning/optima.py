@@ -1,0 +1,356 @@
+"""The true optimum of a known bandit: the best average, and the best total over a horizon.
+
+Moves are known and deterministic, so with known curves the best average is a maximum mean cycle,
+and the best total a longest path, on the graph of joint states. Both are exact while that graph
+fits in memory (``max_states``); beyond, the answer is the best schedule found under a proven
+bound, and says so (``exact`` is False).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lastswitch.blocks import block_pays
+from lastswitch.errors import PlanError
+from lastswitch.planning.frequency import average_bound, total_bound
+from lastswitch.planning.joint_states import (
+    JointGraph,
+    group_arms,
+    joint_graph,
+    lift_cycle,
+    lift_walk,
+    recurrent_state,
+)
+from lastswitch.states import as_states, state_after
+
+if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
+    from lastswitch.states import States
+
+#: A bound this close to the value is rounding, not doubt.
+TOLERANCE = 1e-9
+#: Joint states listed before giving up on exactness; each takes about 30 + 12·K bytes.
+MAX_STATES = 5_000_000
+#: Bytes that backward induction may use for its tables.
+MAX_TABLE_BYTES = 1 << 30
+#: Rounds × states × arms that backward induction may visit (about a minute).
+MAX_TOTAL_WORK = 2e10
+#: Seconds, and lengths of the cycles to try, when the graph is too large to list.
+SEARCH_SECONDS = 10.0
+SEARCH_LENGTHS = (6, 12, 18, 24, 36, 48)
+#: Policy iterations; a handful suffices, and the certificate does not rest on finishing.
+MAX_ITERATIONS = 1000
+_LARGEST_DENOMINATOR = 1_000_000
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best a bandit can pay, with the schedule that pays it.
+
+    Parameters
+    ----------
+    value
+        What the schedule pays: per round for an average, in all for a total.
+    bound
+        No policy can do better; ``bound >= best possible >= value``.
+    exact
+        Whether ``value`` is the best possible (up to rounding).
+    fraction
+        ``value`` as an exact fraction. Pays are read as the simplest fraction with a denominator
+        up to a million that rounds to the given number (0.95 is 19/20), and as the binary number
+        itself if there is none.
+    cycle
+        For an average: the arms to repeat for ever.
+    sequence
+        For a total: the arm of every round.
+    horizon
+        For a total: the number of rounds.
+    states
+        Joint states of the graph that was searched; 0 if it was too large to list.
+    seconds
+        Time taken.
+    """
+
+    value: float
+    bound: float
+    exact: bool
+    fraction: Fraction
+    cycle: tuple[int, ...] = ()
+    sequence: tuple[int, ...] = ()
+    horizon: int | None = None
+    states: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.value <= self.bound + TOLERANCE * max(1.0, abs(self.bound)):
+            raise PlanError(
+                f"value {self.value} exceeds its own bound {self.bound}: the certificate is "
+                "broken; please report the bandit that gave it."
+            )
+
+    @property
+    def gap(self) -> float:
+        """How much better, relative to ``value``, anything could possibly be."""
+        return max(0.0, self.bound - self.value) / max(abs(self.value), 1e-12)
+
+    def __str__(self) -> str:
+        what = "average" if self.horizon is None else f"total over {self.horizon} rounds"
+        shown = f"{self.value:.6g}"
+        if self.fraction.denominator <= _LARGEST_DENOMINATOR and self.fraction.denominator > 1:
+            shown += f" = {self.fraction}"
+        if self.exact:
+            return f"best {what}: {shown} (exact)"
+        return f"best {what} found: {shown} (at most {self.gap:.2%} below the best possible)"
+
+
+def optimal_average(
+    bandit: Bandit, *, max_states: int = MAX_STATES, time_limit: float | None = None
+) -> Optimum:
+    """Return the best long-run average reward of ``bandit`` and a cycle that earns it.
+
+    The best average does not depend on where the arms start: from any state, any cycle of plays
+    pays from its second turn on what it pays for ever.
+
+    Parameters
+    ----------
+    bandit
+        The bandit; its noise and start play no part.
+    max_states
+        Joint states to list at most. Beyond, the answer is the best cycle found, with
+        ``exact=False`` and a proven ``bound``.
+    time_limit
+        Seconds to spend looking for a good cycle when the graph is too large (default 10).
+
+    Examples
+    --------
+    >>> from lastswitch import Bandit, Curve
+    >>> best = optimal_average(Bandit([Curve([1], [0]), Curve([0, 1], [0])]))
+    >>> best.fraction, best.cycle, best.exact
+    (Fraction(3, 4), (0, 1, 0, 0), True)
+    """
+    began = time.perf_counter()
+    arms = group_arms(bandit)
+    graph = joint_graph(arms, recurrent_state(arms), max_states) if arms else None
+    if graph is None:
+        cycle = _long_cycle(bandit, time_limit)
+        value = cycle_fraction(bandit, cycle) / len(cycle)
+        bound = max(average_bound(bandit), float(value))
+    else:
+        cycle, bound = _best_cycle_of(graph)
+        value = cycle_fraction(bandit, cycle) / len(cycle)
+        bound = _closed(value, bound, bandit, len(cycle), len(graph))
+    return Optimum(
+        value=float(value),
+        bound=bound,
+        exact=bound - float(value) <= TOLERANCE,
+        fraction=value,
+        cycle=cycle,
+        states=0 if graph is None else len(graph),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def optimal_total(
+    bandit: Bandit,
+    horizon: int,
+    start: ArrayLike | None = None,
+    *,
+    max_states: int = MAX_STATES,
+    time_limit: float | None = None,
+) -> Optimum:
+    """Return the best total reward over ``horizon`` rounds: the comparator of the regret.
+
+    Parameters
+    ----------
+    bandit
+        The bandit; its noise plays no part.
+    horizon
+        The number of rounds T.
+    start
+        The state to start from; the bandit's own if not given.
+    max_states, time_limit
+        As for :func:`optimal_average`.
+
+    Examples
+    --------
+    >>> from lastswitch import Bandit, Curve
+    >>> best = optimal_total(Bandit([Curve([1], [0]), Curve([0, 1], [0])]), horizon=6)
+    >>> best.value, best.exact
+    (5.0, True)
+    """
+    began = time.perf_counter()
+    if not (isinstance(horizon, (int, np.integer)) and horizon >= 1):
+        raise PlanError(f"horizon must be a whole number of rounds, at least 1; got {horizon!r}.")
+    rounds = int(horizon)
+    taus = bandit.start() if start is None else as_states(start)
+    bandit.means(taus)  # refuses a state that does not fit the bandit
+    arms = group_arms(bandit)
+    graph = None
+    if arms is not None:
+        origin = [machine.at(int(tau)) for machine, tau in zip(arms.machines, taus, strict=True)]
+        graph = joint_graph(arms, origin, max_states, rounds)
+    if graph is None:
+        sequence, bound = _long_plan(bandit, rounds, taus, time_limit)
+        bound = min(bound, total_bound(bandit, rounds, taus))
+    elif _affordable(graph, rounds) or not np.diff(graph.first).all():
+        sequence, bound = _best_walk(graph, rounds), -math.inf
+    else:
+        sequence, bound = _steady_walk(graph, rounds)
+        bound = min(bound, total_bound(bandit, rounds, taus))
+    total = total_fraction(bandit, sequence, taus)
+    bound = max(bound, float(total))
+    return Optimum(
+        value=float(total),
+        bound=bound,
+        exact=bound - float(total) <= TOLERANCE * max(1.0, float(total)),
+        fraction=total,
+        sequence=sequence,
+        horizon=rounds,
+        states=0 if graph is None else len(graph),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def as_fraction(pay: float) -> Fraction:
+    """Return ``pay`` as the fraction meant: 0.95 is 19/20, 1/3 is 1/3.
+
+    Examples
+    --------
+    >>> as_fraction(0.95), as_fraction(1 / 3)
+    (Fraction(19, 20), Fraction(1, 3))
+    """
+    exact = Fraction(pay)
+    simple = exact.limit_denominator(_LARGEST_DENOMINATOR)
+    return simple if float(simple) == pay else exact
+
+
+def cycle_fraction(bandit: Bandit, cycle: tuple[int, ...]) -> Fraction:
+    """Return r(B | τ_B), what one turn of ``cycle`` repeated for ever pays, as a fraction.
+
+    Examples
+    --------
+    >>> from lastswitch import Bandit, Curve
+    >>> cycle_fraction(Bandit([Curve([0, 0.9], [0]), Curve([0.3], [0.3])]), (0, 1, 1))
+    Fraction(3, 2)
+    """
+    if len(set(cycle)) == 1:  # an endless streak
+        return len(cycle) * as_fraction(bandit.curves[cycle[0]].streak[-1])
+    return total_fraction(bandit, cycle, state_after(np.ones(bandit.n_arms, dtype=int), cycle))
+
+
+def total_fraction(bandit: Bandit, sequence: tuple[int, ...], start: States) -> Fraction:
+    """Return r(B | start) as a fraction.
+
+    Examples
+    --------
+    >>> from lastswitch import Bandit, Curve
+    >>> bandit = Bandit([Curve([0, 0.9], [0]), Curve([0.3], [0.3])])
+    >>> total_fraction(bandit, (1, 0), bandit.start())
+    Fraction(6, 5)
+    """
+    counts = Counter(block_pays(bandit, sequence, start).tolist())
+    return sum((as_fraction(pay) * count for pay, count in counts.items()), Fraction(0))
+
+
+def _best_cycle_of(graph: JointGraph) -> tuple[tuple[int, ...], float]:
+    """Return a best cycle of arms, and a bound on every cycle's mean."""
+    from lastswitch.planning.mean_cycle import bias_violation, howard
+
+    state, choice, gain, bias = howard(*graph.edges, MAX_ITERATIONS)
+    labels, here = [], state
+    while not labels or here != state:
+        labels.append(int(graph.label[choice[here]]))
+        here = int(graph.target[choice[here]])
+    best = float(gain[state])
+    bound = best + max(0.0, float(bias_violation(*graph.edges, best, bias)))
+    return tuple(lift_cycle(graph, state, labels)), bound
+
+
+def _closed(value: Fraction, bound: float, bandit: Bandit, length: int, states: int) -> float:
+    """Return ``bound``, or ``value`` itself if no fraction that another cycle could pay lies between.
+
+    Means of two cycles of at most ``states`` rounds over a common denominator D differ by
+    at least 1 / (length · states · D) unless they are equal.
+    """
+    pays = {pay for curve in bandit.curves for pay in (*curve.rest, *curve.streak)}
+    common = math.lcm(*(as_fraction(pay).denominator for pay in pays))
+    if (bound - float(value) + 1e-14) * (length * states * common) < 1:
+        return float(value)
+    return max(bound, float(value))
+
+
+def _affordable(graph: JointGraph, horizon: int) -> bool:
+    """Tell whether backward induction fits in memory and in about a minute."""
+    every = _spacing(horizon)
+    table_bytes = len(graph) * (8 * (horizon // every + 3) + 2 * every)
+    return table_bytes <= MAX_TABLE_BYTES and len(graph.target) * horizon * 2 <= MAX_TOTAL_WORK
+
+
+def _spacing(horizon: int) -> int:
+    """Return how many rounds apart to keep values, so that all tables together are smallest."""
+    return max(1, math.isqrt(4 * horizon))
+
+
+def _best_walk(graph: JointGraph, horizon: int) -> tuple[int, ...]:
+    """Return the arms of a best walk of ``horizon`` rounds from the graph's origin."""
+    from lastswitch.planning.mean_cycle import backward_values, follow_best
+
+    every = _spacing(horizon)
+    kept = backward_values(*graph.edges, horizon, every)
+    walked = np.empty(horizon, dtype=np.int64)
+    follow_best(*graph.edges, kept, every, horizon, walked)
+    return tuple(lift_walk(graph, graph.label[walked].tolist()))
+
+
+def _steady_walk(graph: JointGraph, horizon: int) -> tuple[tuple[int, ...], float]:
+    """Return a walk that settles into a best cycle, and a bound on every walk's total.
+
+    With gain g and bias h no edge u → v pays more than g + h(u) - h(v), so a walk of T rounds
+    pays at most gT + h(start) - min h.
+    """
+    from lastswitch.planning.mean_cycle import bias_violation, howard
+
+    state, choice, gain, bias = howard(*graph.edges, MAX_ITERATIONS)
+    best = float(gain[state])
+    best += max(0.0, float(bias_violation(*graph.edges, best, bias)))
+    labels, here = [], 0
+    for _ in range(horizon):
+        labels.append(int(graph.label[choice[here]]))
+        here = int(graph.target[choice[here]])
+    return tuple(lift_walk(graph, labels)), best * horizon + float(bias[0] - bias.min())
+
+
+def _long_cycle(bandit: Bandit, time_limit: float | None) -> tuple[int, ...]:
+    """Return the best cycle found by planning cycles of growing length within the time."""
+    from lastswitch.planning.cycles import plan_cycle
+
+    seconds = SEARCH_SECONDS if time_limit is None else time_limit
+    plans = [
+        plan_cycle(bandit, length, time_limit=seconds / len(SEARCH_LENGTHS))
+        for length in SEARCH_LENGTHS
+    ]
+    return max(plans, key=lambda plan: plan.value / len(plan.block)).block
+
+
+def _long_plan(
+    bandit: Bandit, horizon: int, start: States, time_limit: float | None
+) -> tuple[tuple[int, ...], float]:
+    """Return a good sequence for a bandit whose graph is too large, and a bound if it has one."""
+    from lastswitch.planning.solve import plan_block
+
+    if horizon <= SEARCH_LENGTHS[-1]:
+        seconds = SEARCH_SECONDS if time_limit is None else time_limit
+        plan = plan_block(bandit, horizon, start=start, time_limit=seconds)
+        return plan.block, plan.bound
+    cycle = _long_cycle(bandit, time_limit)
+    turned = [(cycle[k:] + cycle[:k]) * (horizon // len(cycle) + 1) for k in range(len(cycle))]
+    sequences = [sequence[:horizon] for sequence in turned]
+    return max(sequences, key=lambda each: float(block_pays(bandit, each, start).sum())), math.inf
