@@ -155,6 +155,9 @@ def never_repeating(m: int) -> NeverRepeating:
     For n = 1, …, m: arm 0 n times, arm 1 n times, arm 2 n times. All arms always pay 1, so this
     optimal policy is not cyclic (Laforgue et al. (2022), after the proof of Lemma 1).
 
+    The paper lets its states start at 0, which is no accident: from 1 the second state would
+    come back. Starting at (1, −1, −1) is the same thing in states that play can reach.
+
     Examples
     --------
     >>> never_repeating(2).block
@@ -162,7 +165,7 @@ def never_repeating(m: int) -> NeverRepeating:
     """
     check_whole("m", m, least=1)
     block = tuple(arm for run in range(1, m + 1) for arm in range(3) for _ in range(run))
-    return NeverRepeating(stationary([1.0, 1.0, 1.0]), block)
+    return NeverRepeating(Bandit([constant(1.0)] * 3, initial=[1, -1, -1]), block)
 
 
 # ------------------------------------------------------------------------------- the special cases
