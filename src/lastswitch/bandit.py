@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lastswitch.curves import Curve, naming_arm
 from lastswitch.errors import BanditError, InputTypeError
-from lastswitch.states import States, as_states
+from lastswitch.states import States, as_array, as_states
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -194,7 +194,7 @@ def _curve(curve: CurveLike, name: str) -> Curve:
 def _initial(
     initial: int | Sequence[int] | NDArray[np.integer], names: tuple[str, ...]
 ) -> tuple[int, ...]:
-    states = np.asarray(initial)
+    states = as_array(initial)
     if not np.issubdtype(states.dtype, np.integer):
         raise InputTypeError(f"initial must be an integer, or one per arm; got {initial!r}.")
     if states.ndim == 0:

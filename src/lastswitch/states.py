@@ -34,7 +34,7 @@ def transition(tau: ArrayLike, arm: ArrayLike) -> States:
     [[-1, 1], [2, -2]]
     """
     states = as_states(tau, dimensions=(1, 2))
-    played = np.asarray(arm)
+    played = as_array(arm)
     _check_arms(np.atleast_1d(played), states.shape[-1])
     if played.ndim > states.ndim - 1 or (played.ndim and len(played) != len(states)):
         raise StateError(
@@ -85,9 +85,17 @@ def state_after(start: ArrayLike, block: ArrayLike) -> States:
     return after
 
 
+def as_array(values: ArrayLike) -> NDArray[Any]:
+    """Return ``values`` as an array; what has no rectangular shape becomes one of objects."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.array([None], dtype=object)
+
+
 def as_states(tau: ArrayLike, dimensions: tuple[int, ...] = (1,)) -> States:
     """Return ``tau`` as an int64 array, or say why it is not a state vector."""
-    states = np.asarray(tau)
+    states = as_array(tau)
     if not np.issubdtype(states.dtype, np.integer):
         raise InputTypeError(f"a state is a vector of integers, one per arm; got {tau!r}.")
     if states.ndim not in dimensions or states.shape[-1] == 0:
@@ -99,7 +107,7 @@ def as_states(tau: ArrayLike, dimensions: tuple[int, ...] = (1,)) -> States:
 
 def as_block(block: ArrayLike, n_arms: int) -> NDArray[np.int64]:
     """Return ``block`` as an int64 array of arms, or say why it cannot be played."""
-    arms = np.asarray(block)
+    arms = as_array(block)
     if arms.ndim != 1 or arms.size == 0:
         raise BlockError(f"a block is a list of arms, at least one; got {block!r}.")
     if not np.issubdtype(arms.dtype, np.integer):
