@@ -5,9 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lastswitch.learning.anytime import Anytime
+from lastswitch.learning.combucb import CalibratedCombUCB1, CombUCB1, ISICombUCB1
+from lastswitch.learning.estimates import Estimates
 from lastswitch.learning.policy import Policy, Pull
 from lastswitch.learning.saving import load_policy
-from lastswitch.learning.simple import FixedCycle
+from lastswitch.learning.simple import FixedCycle, OracleGreedy
 from lastswitch.learning.tracks import Track
 
 if TYPE_CHECKING:
@@ -16,7 +19,20 @@ if TYPE_CHECKING:
 #: Names that load on use, and the module each lives in.
 _LAZY = {"RotationUCB": "lastswitch.learning.rotation"}
 
-__all__ = ["FixedCycle", "Policy", "Pull", "RotationUCB", "Track", "load_policy"]
+__all__ = [
+    "Anytime",
+    "CalibratedCombUCB1",
+    "CombUCB1",
+    "Estimates",
+    "FixedCycle",
+    "ISICombUCB1",
+    "OracleGreedy",
+    "Policy",
+    "Pull",
+    "RotationUCB",
+    "Track",
+    "load_policy",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -101,7 +101,7 @@ class Policy(ABC):
     def __init__(
         self, n_arms: int, *, initial: int | Sequence[int] = 1, seed: int | None = None
     ) -> None:
-        self.n_arms = _positive("n_arms", n_arms)
+        self.n_arms = positive("n_arms", n_arms)
         self.initial = initial
         self.seed = seed
         self.rng: np.random.Generator | None = None
@@ -304,7 +304,7 @@ def _reward(number: int, reward: float | None) -> float:
     raise TellError(f"the reward of pull {number} must be finite, got {value}.")
 
 
-def _positive(name: str, value: int) -> int:
+def positive(name: str, value: int) -> int:
     """Return ``value`` if it is an integer of at least one."""
     try:
         number = index(value)

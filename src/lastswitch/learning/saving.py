@@ -8,13 +8,16 @@ import math
 import os
 import zlib
 from array import array
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lastswitch._atomic import write_atomic
+from lastswitch.bandit import Bandit
 from lastswitch.errors import FileError, PolicyError
+from lastswitch.files import bandit_from_dict, bandit_to_dict
 from lastswitch.learning.policy import REGISTRY, Policy, Pull
 from lastswitch.learning.tracks import Track
 
@@ -72,7 +75,7 @@ def to_document(policy: Policy) -> dict[str, Any]:
         "type": policy.type_name(),
         "parameters": policy.parameters(),
         "state": policy.state(),
-        "generator": None if policy.rng is None else policy.rng.bit_generator.state,
+        "generator": generator_state(policy.rng),
         "tracks": [[subject, *track.to_row()] for subject, track in policy._tracks.items()],
         "open": [[*pull, note] for pull, note in policy._open.values()],
         "rewards": np.frombuffer(policy._rewards, dtype=np.float64)
@@ -85,12 +88,7 @@ def from_document(document: dict[str, Any]) -> Policy:
     """Rebuild the policy of :func:`to_document`."""
     policy = policy_class(document["type"])(**document["parameters"])
     policy.restore(document["state"])
-    if document["generator"] is not None:
-        generator = np.random.Generator(
-            getattr(np.random, document["generator"]["bit_generator"])()
-        )
-        generator.bit_generator.state = document["generator"]
-        policy.rng = generator
+    policy.rng = generator_from(document["generator"])
     starts: dict[tuple[int, ...], tuple[int, ...]] = {policy._start: policy._start}
     for subject, *row in document["tracks"]:
         track = Track.from_row(row)
@@ -100,6 +98,27 @@ def from_document(document: dict[str, Any]) -> Policy:
         policy._open[number] = (Pull(number, arm, tau, subject), note)
     policy._rewards = array("d", document["rewards"].tobytes())
     return policy
+
+
+def generator_state(rng: np.random.Generator | None) -> dict[str, Any] | None:
+    """Return where ``rng`` stands, as JSON-able values."""
+    return None if rng is None else dict(rng.bit_generator.state)
+
+
+def generator_from(state: dict[str, Any] | None) -> np.random.Generator | None:
+    """Return a generator that stands where :func:`generator_state` said.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(3)
+    >>> bool(generator_from(generator_state(rng)).random() == rng.random())
+    True
+    """
+    if state is None:
+        return None
+    bits = getattr(np.random, state["bit_generator"])()
+    bits.state = state
+    return np.random.Generator(bits)
 
 
 def policy_class(name: str) -> type[Policy]:
@@ -115,7 +134,10 @@ def policy_class(name: str) -> type[Policy]:
 
 
 def encode(value: Any) -> Any:
-    """Return ``value`` with arrays and the floats JSON lacks written as tagged objects.
+    """Return ``value`` with what JSON lacks written as tagged objects.
+
+    That is arrays, infinite floats, bandits and policy factories (a class, or a
+    :func:`functools.partial` of one).
 
     Examples
     --------
@@ -131,6 +153,12 @@ def encode(value: Any) -> Any:
         return {"$array": packed.decode(), "dtype": value.dtype.str, "shape": value.shape}
     if isinstance(value, np.generic):
         return encode(value.item())
+    if isinstance(value, Bandit):
+        return {"$bandit": bandit_to_dict(value)}
+    factory = value if isinstance(value, partial) else partial(value) if callable(value) else None
+    if factory is not None and isinstance(factory.func, type) and issubclass(factory.func, Policy):
+        arguments = {"args": encode(factory.args), "kwargs": encode(factory.keywords)}
+        return {"$factory": factory.func.type_name(), **arguments}
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": repr(value)}
     return value
@@ -147,4 +175,9 @@ def decode(value: Any) -> Any:
         return np.frombuffer(raw, dtype=value["dtype"]).reshape(value["shape"]).copy()
     if "$float" in value:
         return float(value["$float"])
+    if "$bandit" in value:
+        return bandit_from_dict(value["$bandit"])
+    if "$factory" in value:
+        kwargs = decode(value["kwargs"])
+        return partial(policy_class(value["$factory"]), *decode(value["args"]), **kwargs)
     return {key: decode(item) for key, item in value.items()}

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from lastswitch.errors import BlockError
+from lastswitch.bandit import Bandit
+from lastswitch.errors import BlockError, InputTypeError
 from lastswitch.learning.policy import Mask, Policy
 from lastswitch.learning.tracks import Track
+
+#: States looked up in a table; beyond, the curve is called.
+_DEPTH = 64
+#: Random numbers drawn at once.
+_DRAWS = 256
 
 
 class FixedCycle(Policy):
@@ -52,3 +59,64 @@ class FixedCycle(Policy):
             at = (at + step) % len(block)
         track.at = at + 1 if at + 1 < len(block) else 0
         return block[at]
+
+
+class OracleGreedy(Policy):
+    """Plays the arm that pays most right now, knowing the curves; ties are broken at random.
+
+    The paper's myopic baseline (Laforgue et al. (2022), Section 5 and Example 1).
+
+    Parameters
+    ----------
+    bandit
+        The curves to be greedy on.
+    seed
+        Names the random ties.
+    initial
+        States every subject starts in; the bandit's own by default.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> bandit = ls.Bandit([ls.Curve([0.2, 0.9], [0.0]), ls.Curve([0.4], [0.4])])
+    >>> policy = OracleGreedy(bandit)
+    >>> [policy.ask().arm for _ in range(4)]
+    [1, 0, 1, 1]
+    """
+
+    shared = ("draws",)
+
+    def __init__(
+        self, bandit: Bandit, *, seed: int = 0, initial: int | Sequence[int] | None = None
+    ) -> None:
+        if not isinstance(bandit, Bandit):
+            raise InputTypeError(
+                f"OracleGreedy needs the Bandit it is greedy on, got {type(bandit).__name__}."
+            )
+        start = bandit.initial if initial is None else initial
+        super().__init__(bandit.n_arms, initial=start, seed=seed)
+        self.bandit = bandit
+        self.draws: list[float] = []  # numbers in [0, 1) drawn ahead, used from the end
+        rest, streak = bandit.tables(_DEPTH, _DEPTH)
+        # One list per arm that Python indexes by τ itself: 0, 1.._DEPTH, -_DEPTH..-1.
+        self._pays: list[Any] = [
+            ([down[0], *up, *down[::-1]], curve)
+            for up, down, curve in zip(rest.tolist(), streak.tolist(), bandit.curves, strict=True)
+        ]
+
+    def choose(self, track: Track, allowed: Mask | None) -> int:
+        """Return an arm with the largest mean reward now."""
+        pays = [
+            table[tau] if -_DEPTH <= tau <= _DEPTH else curve(tau)
+            for (table, curve), tau in zip(self._pays, track.state(), strict=True)
+        ]
+        if allowed is not None:
+            pays = [pay if may else -1.0 for pay, may in zip(pays, allowed, strict=True)]
+        best = max(pays)
+        ties = [arm for arm, pay in enumerate(pays) if pay == best]
+        if len(ties) == 1:
+            return ties[0]
+        if not self.draws:
+            assert self.rng is not None
+            self.draws = self.rng.random(_DRAWS).tolist()
+        return ties[int(self.draws.pop() * len(ties))]

@@ -1,0 +1,309 @@
+"""The paper's learners: blocks planned on upper confidence bounds (CombUCB1 and its kin).
+
+Laforgue et al. (2022), Algorithm 1 and Appendix D. Each keeps one count and one mean per (arm,
+state), plans a block on the optimistic table U = mean + √(α log t / n), t counting blocks, and
+plays it out. They differ in the state a block is planned from and in the rewards they learn from.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch.errors import PolicyError
+from lastswitch.learning.estimates import Estimates, FloatArray, unvisited_first
+from lastswitch.learning.policy import Mask, Policy, Pull, positive
+from lastswitch.learning.tracks import Track
+
+if TYPE_CHECKING:
+    from lastswitch.planning.problem import BlockProblem
+
+
+class BlockUCB(Policy):
+    """What the four learners share: a table of estimates, and blocks planned on its bounds.
+
+    A subject whose next arm is not allowed leaves the rest of its block and gets a new one, planned
+    as if what is allowed now stayed so until the block ends.
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        block: int,
+        alpha: float,
+        streaks: bool,
+        initial: int | Sequence[int],
+        solver: str,
+        table: tuple[int, int],
+    ) -> None:
+        super().__init__(n_arms, initial=initial)
+        if not alpha >= 0:
+            raise PolicyError(f"alpha must be at least 0, got {alpha}; the paper uses 1.5.")
+        self.block = block
+        self.alpha = alpha
+        self.streaks = streaks
+        self.solver = solver
+        self.estimates = Estimates(self.n_arms, *table)
+        self.blocks = 0  # t: blocks planned so far, for all subjects together
+
+    @abstractmethod
+    def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
+        """Return the arms to play next, planned on ``bounds`` (one row per arm).
+
+        The last ``self.block`` of them are the planned part; what comes before prepares the state.
+        ``learn`` is told in ``note`` how many slots of the planned part were over, negative before.
+        """
+
+    def choose(self, track: Track, allowed: Mask | None) -> int:
+        """Return the next arm of the subject's block, planning a new one where it ended."""
+        block, at = track.block, track.at
+        if at >= len(block) or (allowed is not None and not allowed[block[at]]):
+            bounds = self.estimates.optimistic(self.alpha, self.blocks + 1)
+            bounds = unvisited_first(bounds, self.block)
+            block = track.block = self.next_block(track, allowed, bounds)
+            at = 0
+            self.blocks += 1
+        track.at = at + 1
+        track.note = at + self.block - len(block)  # slots of the planned part that are over
+        return block[at]
+
+    def state(self) -> dict[str, Any]:
+        """Return the estimates and the number of blocks."""
+        return {**self.estimates.to_dict(), "blocks": self.blocks}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what :meth:`state` returned."""
+        self.estimates.restore(state)
+        self.blocks = state["blocks"]
+
+    def _tables(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Split ``bounds`` into the planner's rest and streak tables."""
+        return bounds[:, self.estimates.streak :], bounds[:, : self.estimates.streak]
+
+    def _from_state(
+        self, states: Sequence[int] | NDArray[np.int64], allowed: Mask | None, bounds: FloatArray
+    ) -> tuple[int, ...]:
+        """Return the block that pays most when it starts from ``states``."""
+        tau = np.asarray(states, dtype=np.int64)
+        ahead = np.maximum(tau, 0)[:, None] + np.arange(self.block)
+        ahead[:, 0] = tau
+        first = np.take_along_axis(bounds, self.estimates.columns(ahead), axis=1)
+        return self._solve(bounds, first, allowed, run=np.maximum(-tau, 0))
+
+    def _solve(
+        self,
+        bounds: FloatArray,
+        first: FloatArray,
+        allowed: Mask | None,
+        *,
+        run: NDArray[np.int64] | None = None,
+        distinct_start: bool = False,
+    ) -> tuple[int, ...]:
+        """Plan one block on ``bounds``."""
+        from lastswitch.planning import BlockProblem, plan_block
+
+        rest, streak = self._tables(bounds)
+        problem: BlockProblem = BlockProblem(
+            rest,
+            streak,
+            first,
+            run=run,
+            allowed=None if allowed is None else np.tile(allowed, (self.block, 1)),
+            distinct_start=distinct_start,
+        )
+        return plan_block(problem, solver=self.solver).block
+
+
+class ISICombUCB1(BlockUCB):
+    """ISI-CombUCB1: Laforgue et al. (2022), Algorithm 1, as printed.
+
+    Every block maximises the calibrated reward r̃ under the bounds: an arm's first pull in the
+    block counts for nothing and teaches nothing, so what is learned never depends on what came
+    before the block (*initial states independent*).
+
+    A block of ``block`` rounds can reach the delays 1..``block`` − 1; those are the table. (The
+    paper calls this d and says blocks of size d + 1 in its experiments.) The infinite bounds of
+    states not seen yet come first exactly: a block with more of them always wins, and finite
+    bounds decide between blocks with equally many.
+
+    Parameters
+    ----------
+    n_arms
+        Number of arms.
+    block
+        Rounds per block, at least 2. Without it, ``horizon`` decides: the block size that makes
+        the bound of Theorem 1 (Theorem 2 with ``streaks``) smallest, which grows as T^(1/4).
+    alpha
+        Exploration; Theorem 1 holds for 1.5.
+    streaks
+        ``False``: pay does not depend on the length of a streak. ``True``: the paper's general
+        case, one estimate per streak length, and blocks whose first two arms differ.
+    horizon
+        Rounds to be played; only used to choose ``block``.
+    initial
+        States every subject starts in; -1 for the paper's delay models.
+    solver
+        ``"certified"`` plans exactly; ``"relaxation"`` is the authors' Algorithm 2.
+
+    Examples
+    --------
+    >>> policy = ISICombUCB1(n_arms=2, block=3, solver="brute-force")
+    >>> for _ in range(300):
+    ...     pull = policy.ask()
+    ...     policy.tell(pull.id, 1.0 if (pull.arm, pull.tau) == (0, 1) else 0.0)
+    >>> [policy.ask().arm for _ in range(3)]  # what pays: arm 0 after one round of rest
+    [0, 1, 0]
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        block: int | None = None,
+        alpha: float = 1.5,
+        streaks: bool = False,
+        *,
+        horizon: int | None = None,
+        initial: int | Sequence[int] = 1,
+        solver: str = "certified",
+    ) -> None:
+        if block is None:
+            if horizon is None:
+                raise PolicyError("give block, or horizon to choose it by Theorem 1.")
+            from lastswitch.theory import best_block_size
+
+            block = best_block_size(n_arms, horizon, streaks)
+        self.horizon = horizon
+        size = positive("block", block)
+        if size < 2:
+            raise PolicyError(
+                "block must be at least 2, got 1: its only pull would be a first one."
+            )
+        table = (size - 2, size - 1 if streaks else 1)
+        super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
+
+    def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
+        """Return the block with the largest calibrated reward."""
+        choices = self.n_arms if allowed is None else sum(allowed)
+        first = np.zeros((self.n_arms, self.block))
+        return self._solve(bounds, first, allowed, distinct_start=self.streaks and choices > 1)
+
+    def learn(self, pull: Pull, reward: float, note: int) -> None:
+        """Learn from a pull of the block, unless it was its arm's first or of an older streak."""
+        tau = pull.tau
+        # ``note`` slots of the block were over: an earlier pull lies within it iff the delay does.
+        within = tau < note if tau > 0 else note > 0 and (not self.streaks or -tau <= note)
+        if within:
+            self.estimates.add(pull.arm, tau, reward)
+
+
+class CombUCB1(BlockUCB):
+    """CombUCB1 run naively on an LSD bandit, the paper's baseline (Section 5).
+
+    Plans each block of ``block`` = d rounds from the running state and learns from every pull. It
+    keeps the delays 1..d; a pull at a longer delay is counted as delay d, as the paper assumes,
+    and this is what blinds it to a spike at d.
+
+    Parameters
+    ----------
+    n_arms
+        Number of arms.
+    block
+        Rounds per block, the paper's d.
+    alpha, streaks, initial, solver
+        As in :class:`ISICombUCB1`; with ``streaks``, streaks up to d are told apart.
+
+    Examples
+    --------
+    >>> policy = CombUCB1(n_arms=3, block=2, solver="brute-force")
+    >>> sorted(policy.ask().arm for _ in range(2))  # nothing is known: two arms, both unseen
+    [0, 0]
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        block: int,
+        alpha: float = 1.5,
+        streaks: bool = False,
+        *,
+        initial: int | Sequence[int] = 1,
+        solver: str = "certified",
+    ) -> None:
+        size = positive("block", block)
+        table = (size - 1, size if streaks else 1)
+        super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
+
+    def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
+        """Return the best block from where the subject stands."""
+        return self._from_state(track.state(), allowed, bounds)
+
+    def learn(self, pull: Pull, reward: float, note: int) -> None:
+        """Learn from every pull; states beyond the table count as its last one."""
+        self.estimates.add(pull.arm, pull.tau, reward)
+
+
+class CalibratedCombUCB1(BlockUCB):
+    """CombUCB1 after a calibration sequence: Laforgue et al. (2022), Eq. (7) and Appendix D.
+
+    Plays ``order`` (every arm once), then the block of ``block`` = d rounds that is best from the
+    state ``order`` leaves, and learns from the latter. A turn takes K + d rounds. The paper's
+    CS-worst is the order 0, 1, ..., K − 1 on its five arms and CS-best its reverse.
+
+    Parameters
+    ----------
+    n_arms
+        Number of arms.
+    block
+        Rounds per block after the calibration, the paper's d.
+    alpha
+        Exploration.
+    streaks
+        Whether streak lengths are told apart.
+    order
+        The calibration sequence: every arm once. By default 0, 1, ..., K − 1.
+    initial, solver
+        As in :class:`ISICombUCB1`.
+
+    Examples
+    --------
+    >>> policy = CalibratedCombUCB1(n_arms=2, block=2, order=[1, 0], solver="brute-force")
+    >>> [policy.ask().arm for _ in range(2)]
+    [1, 0]
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        block: int,
+        alpha: float = 1.5,
+        streaks: bool = False,
+        *,
+        order: Sequence[int] | None = None,
+        initial: int | Sequence[int] = 1,
+        solver: str = "certified",
+    ) -> None:
+        size = positive("block", block)
+        n_arms = positive("n_arms", n_arms)
+        # After the order an arm has waited at most K − 1 rounds, and d − 1 more within the block.
+        table = (n_arms + size - 2, size if streaks else 1)
+        super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
+        self.order = list(range(n_arms)) if order is None else [int(arm) for arm in order]
+        if sorted(self.order) != list(range(n_arms)):
+            raise PolicyError(f"order must name each of the {n_arms} arms once, got {self.order}.")
+
+    def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
+        """Return the calibration sequence and the best block from where it leads."""
+        from lastswitch.states import state_after
+
+        order = [arm for arm in self.order if allowed is None or allowed[arm]]
+        left = state_after(np.array(track.state()), order)
+        return (*order, *self._from_state(left, allowed, bounds))
+
+    def learn(self, pull: Pull, reward: float, note: int) -> None:
+        """Learn from the block, not from the calibration."""
+        if note >= 0:
+            self.estimates.add(pull.arm, pull.tau, reward)

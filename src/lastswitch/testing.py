@@ -1,0 +1,166 @@
+"""Checks for those who write their own policies."""
+
+from __future__ import annotations
+
+import math
+import random
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lastswitch.errors import LastSwitchError, TellError
+from lastswitch.learning.policy import Policy, Pull
+from lastswitch.learning.saving import load_policy
+from lastswitch.states import transition
+
+#: Who is asked for: the subject nobody names, named ones and numbered ones.
+_SUBJECTS = (None, "ann", "bob", 3)
+
+
+def check_policy(
+    factory: Callable[[], Policy], *, n_arms: int, rounds: int = 120, seed: int = 0
+) -> None:
+    """Check that the policies built by ``factory`` keep the contract of :class:`Policy`.
+
+    Pulls are legal and carry the true state of their arm; subjects do not disturb each other;
+    masks are obeyed; rewards may be late, out of order, missing or repeated; contradictions and
+    nonsense are refused and change nothing; equal histories give equal pulls; a saved policy goes
+    on exactly as the one it was saved from.
+
+    Parameters
+    ----------
+    factory
+        Builds a fresh policy, the same every time.
+    n_arms
+        How many arms it has.
+    rounds
+        How many pulls each check asks for.
+    seed
+        Names the random rewards, delays and masks.
+
+    Raises
+    ------
+    AssertionError
+        With the promise that was broken, and where.
+
+    Examples
+    --------
+    >>> from lastswitch.learning import FixedCycle
+    >>> check_policy(lambda: FixedCycle([0, 1, 2]), n_arms=3)
+    """
+    policy = factory()
+    _check(policy.n_arms == n_arms, f"the policy has {policy.n_arms} arms, not {n_arms}")
+    _check_without_rewards(factory(), n_arms, rounds)
+    _check_refusals(factory(), n_arms)
+    script = _Script(n_arms, rounds, seed)
+    first, second = script.play(factory()), script.play(factory())
+    _check(first == second, "two fresh policies with the same history asked for different pulls")
+    for pause in sorted({0, 1, rounds // 3, rounds - 1}):
+        resumed = script.play(factory(), pause)
+        _check(resumed == first, f"saving and loading after {pause} pulls changed what followed")
+
+
+class _Script:
+    """One reproducible history: who is asked, with which mask, and when rewards come."""
+
+    def __init__(self, n_arms: int, rounds: int, seed: int) -> None:
+        rng = random.Random(seed)
+        arms = range(n_arms)
+        self.n_arms = n_arms
+        self.turns: list[tuple[Any, list[int] | None]] = []
+        self.news: list[list[tuple[int, float | None]]] = [[] for _ in range(rounds)]
+        for now in range(rounds):
+            masked = rng.random() < 0.2
+            mask = rng.sample(arms, rng.randint(1, n_arms)) if masked else None
+            self.turns.append((rng.choice(_SUBJECTS), mask))
+            fate = rng.random()
+            if fate < 0.1:
+                continue  # never told
+            reward = None if fate < 0.2 else math.nan if fate < 0.25 else float(rng.random() < 0.5)
+            for _ in range(2 if rng.random() < 0.2 else 1):  # some are told twice
+                when = now + (0 if rng.random() < 0.5 else rng.randint(1, 15))
+                if when < rounds:
+                    self.news[when].append((now, reward))
+
+    def play(self, policy: Policy, pause: int | None = None) -> list[Pull]:
+        """Play the history, saving and loading before round ``pause``; return the pulls."""
+        start = [int(tau) for tau in policy.track("a start").state()]
+        states = dict.fromkeys(_SUBJECTS, start)
+        pulls: list[Pull] = []
+        for now, (subject, mask) in enumerate(self.turns):
+            if now == pause:
+                policy = _saved_and_loaded(policy)
+            pull = policy.ask(subject=subject, allowed=mask)
+            where = f"pull {now} (subject {subject!r}, allowed {mask}): {pull}"
+            _check(pull.arm in (range(self.n_arms) if mask is None else mask), f"illegal {where}")
+            _check(pull.subject == subject, f"another subject's {where}")
+            _check(pull.tau == states[subject][pull.arm], f"states {states[subject]} but {where}")
+            _check(all(pull.id != other.id for other in pulls), f"an id used twice: {where}")
+            states[subject] = transition(states[subject], pull.arm).tolist()
+            pulls.append(pull)
+            for number, reward in self.news[now]:
+                policy.tell(pulls[number].id, reward)
+        return pulls
+
+
+def _check_without_rewards(policy: Policy, n_arms: int, rounds: int) -> None:
+    """Check that a policy that hears nothing still answers, and hears it all in the end."""
+    pulls = [policy.ask() for _ in range(rounds)]
+    _check(all(0 <= pull.arm < n_arms for pull in pulls), "an illegal arm while nothing was told")
+    for pull in reversed(pulls):
+        policy.tell(pull.id, 0.5)
+    policy.ask()
+
+
+def _check_refusals(policy: Policy, n_arms: int) -> None:
+    """Check that contradictions and nonsense are refused by name and change nothing."""
+    told, missing, waiting = policy.ask(), policy.ask(), policy.ask()
+    policy.tell(told.id, 1.0)
+    policy.tell(missing.id, None)
+    before = _saved(policy)
+    policy.tell(told.id, 1.0)
+    policy.tell(missing.id, math.nan)
+    wrong: list[tuple[str, Callable[[], object]]] = [
+        ("a second, different reward", lambda: policy.tell(told.id, 0.0)),
+        ("a reward after it was told as missing", lambda: policy.tell(missing.id, 1.0)),
+        ("a missing reward after it was told", lambda: policy.tell(told.id, None)),
+        ("an infinite reward", lambda: policy.tell(waiting.id, math.inf)),
+        ("the reward of a pull never asked", lambda: policy.tell(waiting.id + 1000, 1.0)),
+    ]
+    for what, call in wrong:
+        _check(_refused(call, TellError), f"{what} must raise TellError")
+    for mask in ([], [False] * n_arms, [n_arms], [-1]):
+        refused = _refused(lambda mask=mask: policy.ask(allowed=mask), LastSwitchError)  # type: ignore[misc]
+        _check(refused, f"allowed={mask} must raise a LastSwitchError")
+    _check(_saved(policy) == before, "a refused or repeated call changed the policy")
+
+
+def _refused(call: Callable[[], object], error: type[Exception]) -> bool:
+    """Tell whether ``call`` raises ``error``."""
+    try:
+        call()
+    except error:
+        return True
+    return False
+
+
+def _saved(policy: Policy) -> str:
+    """Return the file ``policy`` would save."""
+    with tempfile.TemporaryDirectory() as folder:
+        return Path(policy.save(Path(folder) / "policy.json")).read_text()
+
+
+def _saved_and_loaded(policy: Policy) -> Policy:
+    """Return what a file makes of ``policy``, after checking that the file is complete."""
+    with tempfile.TemporaryDirectory() as folder:
+        again = load_policy(policy.save(Path(folder) / "policy.json"))
+    _check(type(again) is type(policy), f"a saved {type(policy)} was loaded as {type(again)}")
+    _check(_saved(again) == _saved(policy), "a loaded policy would save another file")
+    return again
+
+
+def _check(holds: bool, promise: str) -> None:
+    """Complain if ``holds`` does not; unlike ``assert``, also under ``python -O``."""
+    if not holds:
+        raise AssertionError(promise)
