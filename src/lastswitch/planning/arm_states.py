@@ -114,7 +114,7 @@ def _coarsest_partition(pay: NDArray[np.float64], on_pull: IntArray, on_idle: In
         signature = (label * classes + label[on_pull]) * classes + label[on_idle]
         values, label = np.unique(signature, return_inverse=True)
         if len(values) == classes:
-            return label.astype(np.int64)
+            return np.asarray(label, dtype=np.int64)
         classes = len(values)
 
 

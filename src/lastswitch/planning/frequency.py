@@ -38,11 +38,11 @@ def average_bound(bandit: Bandit) -> float:
 
     Examples
     --------
-    An arm that pays 1 every other round, another that pays 1 every fourth:
+    One arm can pay 1 every other round, another every third; a third arm fills the rounds left.
 
-    >>> from lastswitch import Bandit, Curve
-    >>> average_bound(Bandit([Curve([1], [0]), Curve([0, 0, 1], [0])]))
-    0.75
+    >>> import lastswitch as ls
+    >>> round(average_bound(ls.pinwheel([2, 3])), 6)
+    0.833333
     """
     machines = [arm_states(curve) for curve in bandit.curves]
     deepest = max(len(machine) for machine in machines)
@@ -67,10 +67,10 @@ def total_bound(bandit: Bandit, horizon: int, start: States) -> float:
 
     Examples
     --------
-    >>> from lastswitch import Bandit, Curve
-    >>> bandit = Bandit([Curve([1], [0]), Curve([0, 0, 1], [0])])
-    >>> total_bound(bandit, 8, bandit.start())
-    6.0
+    >>> import lastswitch as ls
+    >>> bandit = ls.pinwheel([2, 4])
+    >>> total_bound(bandit, 12, bandit.start())
+    9.0
     """
     from lastswitch.planning.mean_cycle import best_alone_total
 

@@ -38,9 +38,9 @@ def _find(table: Ints, states: NDArray[np.int16], vector: NDArray[np.int16]) -> 
                 same = False
                 break
         if same:
-            return slot
+            return int(slot)
         slot = (slot + 1) & mask
-    return slot
+    return int(slot)
 
 
 @jit

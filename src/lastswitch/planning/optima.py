@@ -134,7 +134,7 @@ def optimal_average(
     >>> from lastswitch import Bandit, Curve
     >>> best = optimal_average(Bandit([Curve([1], [0]), Curve([0, 1], [0])]))
     >>> best.fraction, best.cycle, best.exact
-    (Fraction(3, 4), (0, 1, 0, 0), True)
+    (Fraction(2, 3), (0, 0, 1), True)
     """
     began = time.perf_counter()
     arms = group_arms(bandit)
@@ -265,7 +265,8 @@ def _best_cycle_of(graph: JointGraph) -> tuple[tuple[int, ...], float]:
     from lastswitch.planning.mean_cycle import bias_violation, howard
 
     state, choice, gain, bias = howard(*graph.edges, MAX_ITERATIONS)
-    labels, here = [], state
+    labels: list[int] = []
+    here = state
     while not labels or here != state:
         labels.append(int(graph.label[choice[here]]))
         here = int(graph.target[choice[here]])
@@ -275,7 +276,7 @@ def _best_cycle_of(graph: JointGraph) -> tuple[tuple[int, ...], float]:
 
 
 def _closed(value: Fraction, bound: float, bandit: Bandit, length: int, states: int) -> float:
-    """Return ``bound``, or ``value`` itself if no fraction that another cycle could pay lies between.
+    """Return ``bound``, or ``value`` itself if no mean of another cycle can lie in between.
 
     Means of two cycles of at most ``states`` rounds over a common denominator D differ by
     at least 1 / (length · states · D) unless they are equal.

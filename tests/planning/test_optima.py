@@ -1,0 +1,234 @@
+"""True optima against plain definitions, and against every value the paper fixes."""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, pairwise
+from math import gcd
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import lastswitch as ls
+from lastswitch.errors import BanditError, PlanError
+from lastswitch.instances import example_1, example_2, five_arms, two_arms
+from lastswitch.planning import optima
+from planning.optima_reference import best_cycle_mean, best_total, joint_graph, maximum_cycle_mean
+from strategies import bandits
+
+
+def average_of(bandit, cycle):
+    """Return what the endlessly repeated cycle pays per round."""
+    return ls.cycle_reward(bandit, cycle) / len(cycle)
+
+
+@pytest.mark.parametrize(
+    ("bandit", "average"),
+    [
+        (five_arms(), Fraction(456, 900)),
+        (two_arms(), Fraction(1, 2)),
+        (example_1(0.1), Fraction(1, 2)),
+        (ls.pinwheel([2, 4, 8, 8]), Fraction(1)),
+        (ls.pinwheel([3, 3, 6, 6]), Fraction(1)),
+        (ls.pinwheel([2, 3, 4]), Fraction(1)),
+        (ls.pinwheel([2, 3]), Fraction(3, 4)),
+        (ls.pinwheel([2, 3, 5]), Fraction(7, 8)),
+        (ls.pinwheel([2, 3, 6]), Fraction(7, 8)),
+        (ls.pinwheel([3, 4, 4, 6]), Fraction(8, 9)),
+    ],
+)
+def test_known_averages_come_out_as_fractions(bandit, average):
+    """Every value known in closed form is found exactly, with a cycle that earns it."""
+    best = ls.optimal_average(bandit)
+    assert best.exact
+    assert best.fraction == average
+    assert best.bound == best.value == pytest.approx(average_of(bandit, best.cycle), abs=1e-12)
+
+
+@pytest.mark.parametrize("n_arms", [2, 3, 4])
+def test_example_2_can_always_pay_one(n_arms):
+    """Example 2's arms can be played at full pay for ever."""
+    assert ls.optimal_average(example_2(n_arms)).fraction == 1
+
+
+@given(bandits(max_arms=3, max_rest=3, max_streak=2))
+@settings(max_examples=60)
+def test_average_equals_karp_on_unmerged_states(bandit):
+    """Merging states and arms, and iterating policies, change nothing of the best mean."""
+    graph = joint_graph(bandit, bandit.start())
+    begin = next(iter(graph))
+    expected = float(maximum_cycle_mean(graph, begin)) if len(graph) <= 60 else None
+    best = ls.optimal_average(bandit)
+    assert best.exact
+    assert average_of(bandit, best.cycle) == pytest.approx(best.value, abs=1e-12)
+    if expected is not None:
+        assert best.value == pytest.approx(expected, abs=1e-9)
+
+
+@given(bandits(max_arms=3))
+@settings(max_examples=15)
+def test_no_short_cycle_beats_the_average(bandit):
+    """Enumerating cycles never finds a better one."""
+    assert best_cycle_mean(bandit, 6) <= ls.optimal_average(bandit).value + 1e-9
+
+
+@given(bandits(max_arms=3))
+@settings(max_examples=25)
+def test_total_equals_the_best_of_all_sequences(bandit):
+    """Backward induction finds what trying every sequence finds, and its sequence pays it."""
+    horizon = 6
+    best = ls.optimal_total(bandit, horizon)
+    assert best.exact
+    assert best.value == pytest.approx(best_total(bandit, horizon, bandit.start()), abs=1e-9)
+    assert len(best.sequence) == horizon
+    assert ls.block_reward(bandit, best.sequence) == pytest.approx(best.value, abs=1e-9)
+
+
+def test_total_works_out_its_choices_again_between_kept_values():
+    """Whatever the spacing of kept values, the walk is a best one."""
+    bandit = five_arms()
+    totals = [ls.optimal_total(bandit, horizon).fraction for horizon in range(1, 60)]
+    paid = [ls.block_reward(bandit, ls.optimal_total(bandit, t).sequence) for t in range(1, 60)]
+    assert [float(total) for total in totals] == pytest.approx(paid, abs=1e-9)
+    # One more round never pays less, nor more than one.
+    assert all(0 <= b - a <= 1 for a, b in pairwise(totals))
+
+
+def test_total_of_example_1_is_half_the_horizon():
+    """The optimum of Example 1 alternates, and spends an even horizon's last round on ε."""
+    assert ls.optimal_total(example_1(0.01), 100).fraction == 50 + Fraction(1, 100)
+    assert ls.optimal_total(example_1(0.01), 101).fraction == 51
+
+
+def test_total_of_the_five_arms_is_near_the_average():
+    """Over the paper's horizon the comparator is T times the average, up to a few rounds."""
+    total = ls.optimal_total(five_arms(), 5112)
+    assert total.exact
+    assert abs(total.fraction - 5112 * Fraction(456, 900)) < 5
+
+
+def test_total_starts_where_it_is_told():
+    """A start given replaces the bandit's own."""
+    bandit = ls.Bandit([ls.Curve([0, 1], [0]), ls.Curve([0], [0])], initial=-1)
+    assert ls.optimal_total(bandit, 1).value == 0
+    assert ls.optimal_total(bandit, 1, start=[2, 1]).value == 1
+
+
+def test_average_does_not_depend_on_the_start():
+    """Whatever state the arms start in, the best average is the same."""
+    curves = [ls.Curve([0.2, 0.9, 0.1], [0.3, 0.0], tail="repeat"), ls.Curve([0.5, 0.4], [0.1])]
+    values = {ls.optimal_average(ls.Bandit(curves, initial=i)).fraction for i in (-3, -1, 1, 2, 9)}
+    assert len(values) == 1
+
+
+def test_identical_arms_are_merged():
+    """Ten equal arms list no more joint states than their multisets."""
+    bandit = ls.Bandit([ls.Curve([0, 0, 1], [0])] * 10)
+    best = ls.optimal_average(bandit)
+    assert best.value == 1
+    assert best.states < 20
+
+
+@pytest.mark.parametrize(
+    "periods",
+    [
+        periods
+        for size in range(1, 6)
+        for periods in combinations_with_replacement(range(1, 13), size)
+        if sum(Fraction(1, period) for period in periods) == 1
+    ],
+    ids=str,
+)
+def test_dense_pinwheel_is_decided(periods):
+    """A dense instance has average 1 exactly when its tasks tile time as residue classes."""
+    best = ls.optimal_average(ls.pinwheel(list(periods)))
+    assert best.exact
+    assert (best.fraction == 1) == tiles(periods, ())
+
+
+def tiles(periods, residues):
+    """Tell whether disjoint residue classes with these moduli exist, given the first few."""
+    if len(residues) == len(periods):
+        return True
+    modulus = periods[len(residues)]
+    return any(
+        all((r - s) % gcd(modulus, p) for s, p in zip(residues, periods, strict=False))
+        and tiles(periods, (*residues, r))
+        for r in range(modulus)
+    )
+
+
+@given(bandits(min_arms=2, max_arms=2, max_rest=4, max_streak=3))
+@settings(max_examples=60)
+def test_two_arms_have_a_cyclic_optimum(bandit):
+    """Lemma 1: with two arms some cycle of one run each, or one endless run, is optimal."""
+    one, other = bandit.curves
+    # A period and a full table beyond the tables' depth, every run length's pay has been seen.
+    runs = range(1, 4 + 12 + 1)
+    best = max(curve.streak[-1] for curve in bandit.curves)
+    for m in runs:
+        for n in runs:
+            best = max(best, (run_pay(one, n, m) + run_pay(other, m, n)) / (m + n))
+    assert ls.optimal_average(bandit).value == pytest.approx(best, abs=1e-9)
+
+
+def run_pay(curve, rest, length):
+    """Return what ``length`` pulls in a row pay after ``rest`` rounds of rest."""
+    return curve(rest) + sum(curve(-r) for r in range(1, length))
+
+
+def test_a_graph_too_large_gives_a_bound_instead():
+    """Beyond max_states the answer is a real cycle under a proven bound, and says so."""
+    bandit = five_arms()
+    best = ls.optimal_average(bandit, max_states=5, time_limit=1.0)
+    truth = ls.optimal_average(bandit).value
+    assert best.states == 0
+    assert best.value == pytest.approx(average_of(bandit, best.cycle))
+    assert best.value <= truth + 1e-9 <= best.bound + 2e-9
+    assert best.exact == (best.bound - best.value <= 1e-9)
+
+
+@pytest.mark.parametrize("horizon", [9, 200])
+def test_a_total_too_large_gives_a_bound_instead(horizon):
+    """Beyond max_states the total is what a real sequence pays, under a proven bound."""
+    bandit = five_arms()
+    best = ls.optimal_total(bandit, horizon, max_states=5, time_limit=1.0)
+    truth = ls.optimal_total(bandit, horizon).value
+    assert best.states == 0
+    assert ls.block_reward(bandit, best.sequence) == pytest.approx(best.value)
+    assert best.value <= truth + 1e-9 <= best.bound + 2e-9
+
+
+def test_a_total_too_long_for_induction_settles_into_the_best_cycle(monkeypatch):
+    """When rounds times states are too many, the walk and its bound come from the average."""
+    bandit = five_arms()
+    truth = ls.optimal_total(bandit, 500).value
+    monkeypatch.setattr(optima, "MAX_TOTAL_WORK", 1.0)
+    best = ls.optimal_total(bandit, 500)
+    assert ls.block_reward(bandit, best.sequence) == pytest.approx(best.value)
+    assert truth - 5 < best.value <= truth + 1e-9 <= best.bound + 2e-9 < truth + 5
+
+
+@pytest.mark.parametrize("horizon", [0, -3, 2.5])
+def test_a_horizon_must_be_a_number_of_rounds(horizon):
+    """The message repeats the horizon."""
+    with pytest.raises(PlanError, match=f"got {horizon}"):
+        ls.optimal_total(five_arms(), horizon)
+
+
+def test_a_start_of_another_size_is_refused():
+    """A state vector must fit the bandit."""
+    with pytest.raises(BanditError, match="one entry per arm"):
+        ls.optimal_total(five_arms(), 3, start=np.ones(2, dtype=int))
+
+
+def test_an_optimum_cannot_contradict_its_bound():
+    """A value above its bound is refused."""
+    with pytest.raises(PlanError, match="exceeds its own bound"):
+        ls.Optimum(value=0.5, bound=0.4, exact=True, fraction=Fraction(1, 2))
+
+
+def test_an_optimum_prints_what_it_knows():
+    """The text says the fraction, and whether it is proven."""
+    assert str(ls.optimal_average(two_arms())) == "best average: 0.5 = 1/2 (exact)"
+    found = ls.Optimum(value=0.5, bound=0.6, exact=False, fraction=Fraction(1, 2), horizon=3)
+    assert "at most 20.00% below" in str(found)
