@@ -1,0 +1,96 @@
+"""The bandit as a Gymnasium environment, registered as ``lastswitch/LSD-v0``.
+
+Importing this module registers it; ``gymnasium.make("lastswitch.environment:lastswitch/LSD-v0")``
+does both at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._checks import check_whole
+from lastswitch._extras import load_extra
+from lastswitch.bandit import Bandit
+from lastswitch.errors import BanditError, StateError
+from lastswitch.files import find_bandit
+from lastswitch.states import States, transition
+
+if TYPE_CHECKING:
+    import gymnasium
+else:
+    gymnasium = load_extra("gymnasium", "gym")
+
+#: The name the environment is registered under.
+ENV_ID = "lastswitch/LSD-v0"
+
+
+class LSDEnv(gymnasium.Env[NDArray[np.int64], np.int64]):
+    """An LSD bandit to play for ``horizon`` rounds.
+
+    The observation is the state of every arm (rounds of rest, or minus the plays in a row), the
+    action is the arm to play, the reward is drawn from the bandit. An episode is truncated after
+    ``horizon`` rounds and never terminates; ``info["mean"]`` is the mean of the reward drawn, so
+    that regret can be measured without noise.
+
+    Parameters
+    ----------
+    bandit
+        A :class:`Bandit`, or the file or instance it comes from (see ``find_bandit``).
+    horizon
+        Rounds in an episode.
+
+    Examples
+    --------
+    >>> env = LSDEnv("example-1:0.25", horizon=2)
+    >>> observation, _ = env.reset(seed=0)
+    >>> observation.tolist()
+    [1, 1]
+    >>> observation, reward, terminated, truncated, info = env.step(0)
+    >>> observation.tolist(), reward, truncated, info
+    ([-1, 2], 1.0, False, {'mean': 1.0})
+    """
+
+    def __init__(self, bandit: Bandit | str, horizon: int) -> None:
+        check_whole("horizon", horizon, least=1)
+        self.bandit = find_bandit(bandit) if isinstance(bandit, str) else bandit
+        self.horizon = horizon
+        reach = horizon + max(abs(tau) for tau in self.bandit.initial)
+        self.observation_space = gymnasium.spaces.Box(
+            -reach, reach, shape=(self.bandit.n_arms,), dtype=np.int64
+        )
+        self.action_space = gymnasium.spaces.Discrete(self.bandit.n_arms)
+        self._states: States = self.bandit.start()
+        self._left = 0  # nothing to play before the first reset
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        """Put every arm back where it starts; ``seed`` makes the rewards repeatable."""
+        super().reset(seed=seed)
+        self._states = self.bandit.start()
+        self._left = self.horizon
+        return self._states.copy(), {}
+
+    def step(
+        self, action: np.int64 | int
+    ) -> tuple[NDArray[np.int64], float, bool, bool, dict[str, Any]]:
+        """Play one arm."""
+        if self._left == 0:
+            raise StateError("the episode is over, or has not begun: call reset() before step().")
+        if not self.action_space.contains(action):
+            raise BanditError(
+                f"an action is an arm from 0 to {self.bandit.n_arms - 1}, got {action!r}."
+            )
+        arm = int(action)
+        tau = int(self._states[arm])
+        reward = self.bandit.sample(arm, tau, self.np_random)
+        self._states = transition(self._states, arm)
+        self._left -= 1
+        info = {"mean": self.bandit.mean(arm, tau)}
+        return self._states.copy(), reward, False, self._left == 0, info
+
+
+gymnasium.register(ENV_ID, entry_point="lastswitch.environment:LSDEnv")
