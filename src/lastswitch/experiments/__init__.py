@@ -1,0 +1,43 @@
+"""Play policies on bandits, compare them, and redo the paper's experiments.
+
+Names load on use: a simulation does not pay for plots, nor a plot for a cluster.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lastswitch.experiments.comparing import (
+        Experiment,
+        FailedTasksError,
+        compare,
+        run_experiments,
+    )
+    from lastswitch.experiments.comparison import Comparison
+    from lastswitch.experiments.simulation import Run, simulate
+
+_HOMES = {
+    "Comparison": "comparison",
+    **dict.fromkeys(["Experiment", "FailedTasksError", "compare", "run_experiments"], "comparing"),
+    **dict.fromkeys(["Run", "simulate"], "simulation"),
+}
+
+__all__ = [
+    "Comparison",
+    "Experiment",
+    "FailedTasksError",
+    "Run",
+    "compare",
+    "run_experiments",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,261 @@
+"""Run several policies many times, keep every finished run, and compare: :func:`compare`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lastswitch.bandit import Bandit
+from lastswitch.errors import ExperimentError
+from lastswitch.experiments.backends import Backend
+from lastswitch.experiments.comparison import Comparator, Comparison, PolicyRuns
+from lastswitch.experiments.progress import Report
+from lastswitch.experiments.runner import Failure, Result, Task, run_tasks
+from lastswitch.experiments.store import TaskStore
+from lastswitch.experiments.tasks import (
+    Factory,
+    Job,
+    Outcome,
+    checkpoints,
+    describe,
+    fingerprint,
+    perform,
+    provenance,
+)
+
+
+class FailedTasksError(ExperimentError):
+    """Some tasks raised; the others went on.
+
+    Attributes
+    ----------
+    failures
+        What went wrong, task by task.
+    finished
+        By experiment, the comparison of the runs that finished (if any did).
+    """
+
+    def __init__(self, failures: Sequence[Failure], finished: Mapping[str, Comparison]) -> None:
+        first = failures[0]
+        more = f" (and {len(failures) - 1} more tasks failed)" if len(failures) > 1 else ""
+        super().__init__(
+            f"{first.label} failed: {first.error}{more}; the other runs are kept in this error's "
+            ".finished, and in the store if there is one."
+        )
+        self.failures = list(failures)
+        self.finished = dict(finished)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One bandit and the policies to run on it; see :func:`compare` for the parts."""
+
+    bandit: Bandit
+    policies: Mapping[str, Factory]
+    horizon: int
+    runs: int = 10
+    seed: int = 0
+    subjects: int = 1
+
+    def __post_init__(self) -> None:
+        for what in ("horizon", "runs", "subjects"):
+            value = getattr(self, what)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+                raise ExperimentError(f"{what} must be a whole number, at least 1, got {value!r}.")
+        if not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise ExperimentError(f"seed must be a whole number, at least 0, got {self.seed!r}.")
+        if not self.policies:
+            raise ExperimentError("there is nothing to compare: policies is empty.")
+
+
+def compare(
+    bandit: Bandit,
+    policies: Mapping[str, Factory],
+    horizon: int,
+    runs: int = 10,
+    seed: int = 0,
+    *,
+    subjects: int = 1,
+    n_jobs: int | None = None,
+    backend: Backend = "loky",
+    store: str | os.PathLike[str] | None = None,
+    progress: bool | Report = True,
+) -> Comparison:
+    """Run every policy ``runs`` times on ``bandit`` and compare them with the true optimum.
+
+    The numbers depend on the seed and the names alone: not on the backend, the number of workers,
+    the order of the policies, nor on which others are there.
+
+    Parameters
+    ----------
+    bandit
+        What the arms pay.
+    policies
+        By name, how to build a fresh policy. A factory is called with whichever of ``bandit``,
+        ``n_arms``, ``initial`` and ``seed`` it names, so a class, a :func:`functools.partial` or
+        a lambda will do: ``{"rotation": ls.RotationUCB, "paper": partial(ls.ISICombUCB1,
+        block=4)}``.
+    horizon
+        Rounds per run (per subject).
+    runs
+        Independent runs of each policy.
+    seed
+        Names all randomness.
+    subjects
+        Subjects that take turns in each run.
+    n_jobs
+        Workers; all cores when not given, 1 to stay in this process.
+    backend
+        ``"loky"`` for processes; ``"ray"`` or ``"dask"`` for a cluster, the running one if there
+        is one, else a local one.
+    store
+        A folder that keeps each run as it finishes. The same call later computes only what is
+        missing, even if this one is killed.
+    progress
+        Show a bar with the time left, or a function called with (done, total).
+
+    Raises
+    ------
+    FailedTasksError
+        If some runs raised. The others are in its ``partial``, and in the store.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> bandit = ls.instances.two_arms()
+    >>> cycles = {"alternate": lambda: ls.FixedCycle([0, 1], initial=-1),
+    ...           "first arm": lambda: ls.FixedCycle([0], 2, initial=-1)}
+    >>> found = compare(bandit, cycles, horizon=100, runs=3, n_jobs=1, progress=False)
+    >>> [row[0] for row in found.table().rows]
+    ['alternate', 'first arm']
+    """
+    experiment = Experiment(bandit, policies, horizon, runs, seed, subjects)
+    return run_experiments(
+        {"": experiment}, n_jobs=n_jobs, backend=backend, store=store, progress=progress
+    )[""]
+
+
+def run_experiments(
+    experiments: Mapping[str, Experiment],
+    *,
+    n_jobs: int | None = None,
+    backend: Backend = "loky",
+    store: str | os.PathLike[str] | None = None,
+    progress: bool | Report = True,
+) -> dict[str, Comparison]:
+    """Run several experiments through one pool of workers; see :func:`compare`.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> cycle = {"alternate": lambda: ls.FixedCycle([0, 1], initial=-1)}
+    >>> short = Experiment(ls.instances.two_arms(), cycle, horizon=10, runs=1)
+    >>> long = Experiment(ls.instances.two_arms(), cycle, horizon=90, runs=1)
+    >>> found = run_experiments({"short": short, "long": long}, n_jobs=1, progress=False)
+    >>> found["long"].horizon
+    90
+    """
+    kept = None if store is None else TaskStore(store)
+    books = {name: _Book.open(name, experiment) for name, experiment in experiments.items()}
+    # Optima first: the longest tasks must not be the last to start.
+    tasks = [book.optimum for book in books.values()]
+    tasks += [task for book in books.values() for task in book.tasks.values()]
+    results, failures = run_tasks(
+        tasks, n_jobs=n_jobs, backend=backend, store=kept, progress=progress
+    )
+    by_key = {tasks[at].key: result for at, result in results.items()}
+    found = {name: book.close(by_key) for name, book in books.items()}
+    finished = {name: comparison for name, comparison in found.items() if comparison is not None}
+    if failures:
+        raise FailedTasksError(failures, finished)
+    return finished
+
+
+@dataclass(frozen=True)
+class _Book:
+    """An experiment as tasks, and the way back from results to a comparison."""
+
+    experiment: Experiment
+    origins: dict[str, dict[str, Any]]
+    optimum: Task
+    tasks: dict[tuple[str, int], Task]
+
+    @classmethod
+    def open(cls, label: str, experiment: Experiment) -> _Book:
+        bandit, where = experiment.bandit, f"{label}: " if label else ""
+        origins, tasks = {}, {}
+        for name, factory in experiment.policies.items():
+            job = Job(
+                bandit, name, factory, experiment.horizon, experiment.seed, experiment.subjects
+            )
+            origin = origins[name] = provenance(job, _described(name, factory, bandit))
+            for run in range(experiment.runs):
+                task_label = f"{where}policy {name!r}, run {run}"
+                numbered = {**origin, "run": run}
+                key = fingerprint(numbered)
+                tasks[name, run] = Task(task_label, key, numbered, perform, (job, run))
+        shared = next(iter(origins.values()))
+        common = {part: shared[part] for part in shared if part not in ("policy", "seed")}
+        common["of"] = "optimum"
+        given = (bandit, experiment.horizon, experiment.subjects)
+        optimum = Task(f"{where}the optimum", fingerprint(common), common, _optimum, given)
+        return cls(experiment, origins, optimum, tasks)
+
+    def close(self, results: Mapping[str, Result]) -> Comparison | None:
+        """Return the comparison of what finished; ``None`` if that is too little for one."""
+        policies = {}
+        for name in self.experiment.policies:
+            done = {
+                run: Outcome(**results[task.key])
+                for (owner, run), task in self.tasks.items()
+                if owner == name and task.key in results
+            }
+            if done:
+                policies[name] = PolicyRuns.gather(done)
+        best = results.get(self.optimum.key)
+        if not policies or best is None:
+            return None
+        experiment = self.experiment
+        shared = next(iter(self.origins.values()))
+        whole = {key: value for key, value in shared.items() if key != "policy"}
+        whole["policies"] = [origin["policy"] for origin in self.origins.values()]
+        return Comparison(
+            experiment.bandit,
+            int(experiment.horizon),
+            int(experiment.subjects),
+            int(experiment.seed),
+            policies,
+            Comparator(**best),
+            whole,
+        )
+
+
+def _optimum(bandit: Bandit, horizon: int, subjects: int) -> Result:
+    """Return the :class:`Comparator` as a dictionary: the optimum for all subjects together."""
+    from lastswitch.blocks import block_pays
+    from lastswitch.planning import optimal_total
+
+    best = optimal_total(bandit, horizon)
+    pays = np.cumsum(block_pays(bandit, best.sequence, bandit.start()))
+    return vars(
+        Comparator(
+            total=subjects * best.value,
+            bound=subjects * best.bound,
+            exact=best.exact,
+            curve=subjects * pays[checkpoints(horizon) - 1],
+        )
+    )
+
+
+def _described(name: str, factory: Factory, bandit: Bandit) -> dict[str, Any]:
+    """Build the policy once before any task does: a factory that cannot is told at once."""
+    try:
+        return describe(factory, bandit)
+    except Exception as error:
+        raise ExperimentError(
+            f"policy {name!r} cannot be built: {type(error).__name__}: {error}; nothing was run."
+        ) from error

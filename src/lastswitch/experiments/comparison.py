@@ -1,0 +1,307 @@
+"""What a comparison found: :class:`Comparison`, its statistics, table, figure and file."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._atomic import write_atomic
+from lastswitch._suggest import suggestion
+from lastswitch.bandit import Bandit
+from lastswitch.errors import ExperimentError, FileError
+from lastswitch.experiments.statistics import STATED, Interval, t_interval
+from lastswitch.experiments.tables import Column, Table
+from lastswitch.experiments.tasks import Outcome, checkpoints
+from lastswitch.files import bandit_from_dict, bandit_to_dict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMAT, VERSION = "lastswitch-comparison", 1
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyRuns:
+    """All runs of one policy, one row per run.
+
+    Attributes
+    ----------
+    runs
+        The numbers of the runs.
+    collected, expected
+        Reward collected, and expected, up to each checkpoint.
+    switches
+        How often the arm changed.
+    plays
+        Plays of each arm.
+    visits
+        Three rows over all runs: arm, tau, and how often that arm was played in that state.
+    """
+
+    runs: NDArray[np.int64]
+    collected: NDArray[np.float64]
+    expected: NDArray[np.float64]
+    switches: NDArray[np.int64]
+    plays: NDArray[np.int64]
+    visits: NDArray[np.int64]
+
+    @classmethod
+    def gather(cls, outcomes: Mapping[int, Outcome]) -> PolicyRuns:
+        """Stack the outcomes of a policy's runs, in the order of the runs."""
+        runs = sorted(outcomes)
+        ordered = [outcomes[run] for run in runs]
+        visits = np.concatenate([outcome.visits for outcome in ordered], axis=1)
+        states, where = np.unique(visits[:2], axis=1, return_inverse=True)
+        counts = np.zeros(states.shape[1], dtype=np.int64)
+        np.add.at(counts, where.ravel(), visits[2])
+        return cls(
+            runs=np.array(runs, dtype=np.int64),
+            collected=np.array([outcome.collected for outcome in ordered]),
+            expected=np.array([outcome.expected for outcome in ordered]),
+            switches=np.array([outcome.switches for outcome in ordered], dtype=np.int64),
+            plays=np.array([outcome.plays for outcome in ordered], dtype=np.int64),
+            visits=np.vstack([states, counts[None, :]]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Comparator:
+    """The optimum that regret is measured against, over all subjects.
+
+    Attributes
+    ----------
+    total
+        Its expected reward; the best possible if ``exact``.
+    bound
+        No policy can expect more.
+    exact
+        Whether ``total`` is the best possible.
+    curve
+        Its expected reward up to each checkpoint.
+    """
+
+    total: float
+    bound: float
+    exact: bool
+    curve: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Several policies on one bandit, each run several times.
+
+    Made by :func:`~lastswitch.compare`. Every interval is the mean and pointwise 95 % Student t
+    interval over independent runs.
+
+    Attributes
+    ----------
+    bandit, horizon, subjects, seed
+        What was run.
+    policies
+        What each policy did, by name.
+    optimum
+        What the best schedule would expect.
+    provenance
+        Versions, seed, instance and policies, for whoever reads this later.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> bandit = ls.instances.two_arms()
+    >>> cycles = {"alternate": lambda: ls.FixedCycle([0, 1], initial=-1),
+    ...           "first arm": lambda: ls.FixedCycle([0], 2, initial=-1)}
+    >>> found = ls.compare(bandit, cycles, horizon=100, runs=3, n_jobs=1, progress=False)
+    >>> print(f"{found.share('alternate').mean:.2f} of the optimum")
+    0.98 of the optimum
+    """
+
+    bandit: Bandit
+    horizon: int
+    subjects: int
+    seed: int
+    policies: Mapping[str, PolicyRuns]
+    optimum: Comparator
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> NDArray[np.int64]:
+        """The rounds at which curves are known."""
+        return checkpoints(self.horizon)
+
+    @property
+    def plays(self) -> int:
+        """Plays in each run: rounds times subjects."""
+        return self.horizon * self.subjects
+
+    def reward(self, name: str) -> Interval:
+        """Return the cumulative reward collected, by checkpoint."""
+        return t_interval(self._runs(name).collected)
+
+    def expected(self, name: str) -> Interval:
+        """Return the cumulative reward expected of what was played, by checkpoint."""
+        return t_interval(self._runs(name).expected)
+
+    def total(self, name: str) -> Interval:
+        """Return the total reward collected."""
+        return t_interval(self._runs(name).collected[:, -1])
+
+    def per_round(self, name: str) -> Interval:
+        """Return the reward collected per play."""
+        return t_interval(self._runs(name).collected[:, -1] / self.plays)
+
+    def share(self, name: str) -> Interval:
+        """Return the share of the optimum: reward expected over what the best schedule expects."""
+        return t_interval(self._runs(name).expected[:, -1] / self.optimum.total)
+
+    def regret(self, name: str) -> Interval:
+        """Return the cumulative (pseudo-)regret against the optimal sequence, by checkpoint.
+
+        If the optimum is not exact this is regret against the best schedule found; see
+        ``optimum.bound`` for how much more there could be.
+        """
+        return t_interval(self.optimum.curve - self._runs(name).expected)
+
+    def switches(self, name: str) -> Interval:
+        """Return how often the arm changed."""
+        return t_interval(self._runs(name).switches)
+
+    def arm_plays(self, name: str) -> Interval:
+        """Return the plays of each arm."""
+        return t_interval(self._runs(name).plays)
+
+    def states(self, name: str) -> dict[tuple[int, int], float]:
+        """Return mean plays per run of each ``(arm, tau)``, most played first."""
+        runs = self._runs(name)
+        arms, taus, counts = runs.visits.tolist()
+        order = sorted(range(len(counts)), key=lambda k: (-counts[k], arms[k], taus[k]))
+        return {(arms[k], taus[k]): counts[k] / len(runs.runs) for k in order}
+
+    def table(self) -> Table:
+        """Return one row per policy, best first: reward, share, regret, switches, plays.
+
+        Print it, or use ``to_markdown()``, ``to_csv(path)`` and ``to_parquet(path)``.
+        """
+        columns = [
+            Column("policy", "Policy"),
+            Column("runs", "Runs", "d"),
+            Column("total", "Total reward", ",.1f"),
+            Column("total_half", "±", ",.1f"),
+            Column("per_round", "Per round", ".4f"),
+            Column("share", "Share of optimum", ".1%"),
+            Column("share_half", "±", ".1%"),
+            Column("regret", "Regret", ",.1f"),
+            Column("regret_half", "±", ",.1f"),
+            Column("switches", "Switches", ",.0f"),
+            Column("states", "States seen", ".0f"),
+            *(
+                Column(f"plays_{arm}", f"Plays {name}", ",.0f")
+                for arm, name in enumerate(self.bandit.names)
+            ),
+        ]
+        ranked = sorted(self.policies, key=lambda name: -float(self.share(name).mean))
+        kind = "the optimum" if self.optimum.exact else "the best schedule found"
+        bound = "" if self.optimum.exact else f" (nothing exceeds {self.optimum.bound:,.1f})"
+        return Table(
+            columns,
+            [self._row(name) for name in ranked],
+            title=f"{self.horizon:,} rounds, {self.bandit.n_arms} arms",
+            note=f"{kind} expects {self.optimum.total:,.1f}{bound}; {STATED}.",
+        )
+
+    def _row(self, name: str) -> list[str | int | float]:
+        total, share, regret = self.total(name), self.share(name), self.regret(name)
+        return [
+            name,
+            len(self._runs(name).runs),
+            float(total.mean),
+            float(total.half),
+            float(self.per_round(name).mean),
+            float(share.mean),
+            float(share.half),
+            float(regret.mean[-1]),
+            float(regret.half[-1]),
+            float(self.switches(name).mean),
+            float(self._runs(name).visits.shape[1]),
+            *self.arm_plays(name).mean.tolist(),
+        ]
+
+    def plot(self, what: str = "reward", policies: Sequence[str] | None = None) -> Figure:
+        """Draw ``"reward"``, ``"regret"`` or ``"average"`` over the rounds, with bands."""
+        from lastswitch.experiments.plots import comparison_figure
+
+        return comparison_figure(self, what, policies)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything to one ``.npz`` file; the same comparison gives the same bytes."""
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "bandit": bandit_to_dict(self.bandit),
+            "horizon": self.horizon,
+            "subjects": self.subjects,
+            "seed": self.seed,
+            "policies": list(self.policies),
+            "optimum": [self.optimum.total, self.optimum.bound, self.optimum.exact],
+            "provenance": self.provenance,
+        }
+        arrays: dict[str, Any] = {"optimum": self.optimum.curve}
+        for number, runs in enumerate(self.policies.values()):
+            arrays |= {f"{number}/{part}": value for part, value in vars(runs).items()}
+        text = json.dumps(head, sort_keys=True).encode()
+        content = io.BytesIO()
+        np.savez_compressed(content, head=np.frombuffer(text, dtype=np.uint8), **arrays)
+        try:
+            return write_atomic(path, content.getvalue())
+        except OSError as error:
+            raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Comparison:
+        """Read what :meth:`save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            head = json.loads(arrays.pop("head").tobytes())
+        except FileNotFoundError as error:
+            raise FileError(f"{path} does not exist; check the path.") from error
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise FileError(f"{path} is not a saved comparison, or is damaged: {error}.") from error
+        if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
+            raise FileError(
+                f"{path} holds {head.get('format')!r} version {head.get('version')!r}; this "
+                f"release reads {FORMAT!r} version {VERSION}."
+            )
+        total, bound, exact = head["optimum"]
+        parts = PolicyRuns.__dataclass_fields__
+        return cls(
+            bandit_from_dict(head["bandit"], source=str(path)),
+            head["horizon"],
+            head["subjects"],
+            head["seed"],
+            {
+                name: PolicyRuns(**{part: arrays[f"{number}/{part}"] for part in parts})
+                for number, name in enumerate(head["policies"])
+            },
+            Comparator(total, bound, exact, arrays["optimum"]),
+            head["provenance"],
+        )
+
+    def _runs(self, name: str) -> PolicyRuns:
+        if name not in self.policies:
+            raise ExperimentError(
+                f"no policy is called {name!r}{suggestion(name, self.policies)}; "
+                f"there are {', '.join(self.policies)}."
+            )
+        return self.policies[name]
+
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(self.policies)}; {self.horizon} rounds)"

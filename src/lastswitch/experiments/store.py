@@ -1,0 +1,121 @@
+"""A folder of finished tasks, so that a killed sweep goes on where it stopped.
+
+One small file per task, named by the hash of everything the task depends on. A file is written
+whole and then moved into place, so a reader sees all of it or nothing; it carries the digest of
+its own content, so one that a failing disk has damaged reads as absent and is computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lastswitch.errors import ExperimentError
+from lastswitch.learning.saving import decode, encode
+
+FORMAT = "lastswitch-task"
+
+
+class TaskStore:
+    """Finished tasks by key, in ``folder`` (made if it is not there).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = TaskStore(folder)
+    ...     store.put("ab12", {"total": 3.5}, {"seed": 0}, "greedy, run 0")
+    ...     TaskStore(folder).get("ab12"), store.get("cd34")
+    ({'total': 3.5}, None)
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._incoming = self.folder / "incoming"
+        # Another process may be writing to the same folder: its files must not be ours.
+        self._mine = f"{socket.gethostname()}-{os.getpid()}"
+        try:
+            self._incoming.mkdir(parents=True, exist_ok=True)
+            self._clear_abandoned()
+            probe = self._incoming / f"{self._mine}.probe"
+            probe.write_bytes(b"")
+            probe.unlink()
+        except OSError as error:
+            raise ExperimentError(
+                f"cannot keep results in {self.folder}: {error.strerror or error}; "
+                "choose a folder that can be written to."
+            ) from error
+
+    def get(self, key: str) -> Any | None:
+        """Return what was stored under ``key``, or ``None`` if there is nothing sound."""
+        try:
+            text = self._path(key).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+        head, _, body = text.partition("\n")
+        if head != _head(key, body):
+            return None
+        return decode(json.loads(body)["result"])
+
+    def put(self, key: str, result: Any, provenance: dict[str, Any], task: str) -> None:
+        """Store ``result`` and where it comes from; ``task`` is what an error calls it."""
+        body = json.dumps({"provenance": provenance, "result": encode(result)}, sort_keys=True)
+        temporary = self._incoming / f"{self._mine}.{key}"
+        target = self._path(key)
+        try:
+            _make_room(target.parent)
+            # No fsync: the digest already tells a torn file from a sound one, and a sync per task
+            # would cost more than most tasks.
+            temporary.write_text(f"{_head(key, body)}\n{body}", encoding="utf-8")
+            os.replace(temporary, target)
+        except OSError as error:
+            _quietly(temporary.unlink)
+            raise ExperimentError(
+                f"cannot store the result of {task} in {self.folder}: {error.strerror or error}; "
+                "what was stored before is kept: mend that and run the same again to go on."
+            ) from error
+
+    def _path(self, key: str) -> Path:
+        return self.folder / "tasks" / key[:2] / f"{key}.json"
+
+    def _clear_abandoned(self) -> None:
+        """Remove what processes of this machine that are no more were writing."""
+        for path in self._incoming.iterdir():
+            host, _, process = path.name.split(".")[0].rpartition("-")
+            if host == socket.gethostname() and process.isdigit() and not _alive(int(process)):
+                _quietly(path.unlink)
+
+
+def _head(key: str, body: str) -> str:
+    """Return the first line of a task's file."""
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    return f'{{"format": "{FORMAT}", "version": 1, "key": "{key}", "digest": "{digest}"}}'
+
+
+def _make_room(folder: Path) -> None:
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def _alive(process: int) -> bool:
+    """Tell whether a process of this machine is still there."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
+
+
+def _quietly(action: Callable[[], object]) -> None:
+    """Tidy up; what cannot be tidied harms nobody."""
+    try:
+        action()
+    except OSError:
+        return

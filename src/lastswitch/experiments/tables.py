@@ -1,0 +1,121 @@
+"""A small table that knows every dress: terminal, Markdown, CSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from lastswitch._atomic import write_atomic
+from lastswitch._extras import load_extra
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+Cell: TypeAlias = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name in files, its title for people, and how its numbers are written."""
+
+    name: str
+    title: str
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named columns. Prints as text; in a terminal, ``rich`` draws it.
+
+    Examples
+    --------
+    >>> table = Table([Column("policy", "Policy"), Column("share", "Share", ".1%")], [["A", 0.5]])
+    >>> print(table.to_markdown())
+    | Policy | Share |
+    |:--|--:|
+    | A | 50.0% |
+    >>> print(table.to_csv())
+    policy,share
+    A,0.5
+    <BLANKLINE>
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    title: str = ""
+    note: str = ""
+
+    def texts(self) -> Iterator[list[str]]:
+        """Yield each row as people read it."""
+        for row in self.rows:
+            yield [_text(cell, column) for cell, column in zip(row, self.columns, strict=True)]
+
+    def numeric(self, column: Column) -> bool:
+        """Tell whether a column holds numbers, and so is set to the right."""
+        return bool(column.style)
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown."""
+        rules = ["--:" if self.numeric(column) else ":--" for column in self.columns]
+        lines = [[column.title for column in self.columns], *self.texts()]
+        shown = [
+            "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+        ]
+        return "\n".join([shown[0], "|" + "|".join(rules) + "|", *shown[1:]])
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the table as CSV with full-precision numbers; also write it to ``path``."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([column.name for column in self.columns])
+        writer.writerows(["" if cell is None else cell for cell in row] for row in self.rows)
+        if path is not None:
+            write_atomic(path, out.getvalue())
+        return out.getvalue()
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table to a Parquet file (needs the ``logs`` extra)."""
+        arrow, parquet = load_extra("pyarrow", "logs"), load_extra("pyarrow.parquet", "logs")
+        cells = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
+        data = {c.name: list(values) for c, values in zip(self.columns, cells, strict=True)}
+        sink = io.BytesIO()
+        parquet.write_table(arrow.table(data), sink)
+        return write_atomic(path, sink.getvalue())
+
+    def __rich__(self) -> RichTable:
+        from rich.table import Table as RichTable
+
+        table = RichTable(title=self.title or None, caption=self.note or None, title_justify="left")
+        for column in self.columns:
+            table.add_column(column.title, justify="right" if self.numeric(column) else "left")
+        for row in self.texts():
+            table.add_row(*row)
+        return table
+
+    def __str__(self) -> str:
+        lines = [[column.title for column in self.columns], *self.texts()]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        out = []
+        for line in lines:
+            cells = (
+                cell.rjust(width) if self.numeric(column) else cell.ljust(width)
+                for cell, width, column in zip(line, widths, self.columns, strict=True)
+            )
+            out.append("  ".join(cells).rstrip())
+        return "\n".join([*([self.title] if self.title else []), *out, *self._foot()])
+
+    def _foot(self) -> list[str]:
+        return [self.note] if self.note else []
+
+
+def _text(cell: Cell, column: Column) -> str:
+    """Write one cell for people."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return "–"
+    return format(cell, column.style) if column.style and not isinstance(cell, str) else str(cell)

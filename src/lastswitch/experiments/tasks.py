@@ -1,0 +1,218 @@
+"""One task of a sweep: one run of one policy, what it needs and what it leaves.
+
+A task is a pure function of its :class:`Job` and its run number, so it gives the same bytes in
+any process, on any machine of a cluster and in any order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._random import SCHEME, stream
+from lastswitch.bandit import Bandit
+from lastswitch.errors import InputTypeError
+from lastswitch.experiments.simulation import AsksAndTells, Run, simulate
+from lastswitch.files import bandit_to_dict
+from lastswitch.learning.saving import encode
+
+#: Changes whenever a task would leave other bytes than before.
+TASK_VERSION = 1
+#: Points at which a run's cumulative rewards are kept; a curve needs no more.
+CHECKPOINTS = 400
+
+#: Builds a fresh policy from what it names of ``bandit``, ``n_arms``, ``initial`` and ``seed``.
+Factory = Callable[..., AsksAndTells]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A policy to run on a bandit: everything but the number of the run."""
+
+    bandit: Bandit
+    name: str
+    factory: Factory
+    horizon: int
+    seed: int
+    subjects: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one run leaves: cumulative rewards at the checkpoints, and counts.
+
+    Attributes
+    ----------
+    collected, expected
+        Reward collected, and expected, up to each checkpoint.
+    switches
+        How often the arm changed.
+    plays
+        Plays of each arm.
+    visits
+        Three rows: arm, tau, and how often that arm was played in that state.
+    """
+
+    collected: NDArray[np.float64]
+    expected: NDArray[np.float64]
+    switches: int
+    plays: NDArray[np.int64]
+    visits: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, run: Run) -> Outcome:
+        """Summarise a run."""
+        at = checkpoints(run.horizon) * run.subjects - 1
+        return cls(
+            collected=run.cumulative[at],
+            expected=run.cumulative_means[at],
+            switches=run.switches,
+            plays=run.plays.astype(np.int64),
+            visits=run.visits,
+        )
+
+
+def checkpoints(horizon: int) -> NDArray[np.int64]:
+    """Return the rounds at which rewards are kept: evenly spaced, the last one included.
+
+    Examples
+    --------
+    >>> checkpoints(3).tolist(), len(checkpoints(10**6)), int(checkpoints(10**6)[-1])
+    ([1, 2, 3], 400, 1000000)
+    """
+    count = min(horizon, CHECKPOINTS)
+    return (np.arange(1, count + 1, dtype=np.int64) * horizon + count - 1) // count
+
+
+def perform(job: Job, run: int) -> dict[str, Any]:
+    """Run one task and return its :class:`Outcome` as a dictionary."""
+    noise, policy = task_seeds(job.seed, job.name, run)
+    built = build(job.factory, job.bandit, policy)
+    played = simulate(job.bandit, built, job.horizon, noise, subjects=job.subjects)
+    return vars(Outcome.of(played))
+
+
+def task_seeds(seed: int, name: str, run: int) -> tuple[int, int]:
+    """Return the seeds of the noise and of the policy in one task.
+
+    They hang on names alone, so adding or reordering policies moves nobody's numbers.
+
+    Examples
+    --------
+    >>> task_seeds(0, "greedy", 3) == task_seeds(0, "greedy", 3)
+    True
+    """
+    noise, policy = stream(seed, "policy", name, "run", run).integers(2**63, size=2).tolist()
+    return noise, policy
+
+
+def build(factory: Factory, bandit: Bandit, seed: int) -> AsksAndTells:
+    """Call ``factory`` with what it names of ``bandit``, ``n_arms``, ``initial`` and ``seed``.
+
+    What a :func:`functools.partial` already fixes is left alone.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import lastswitch as ls
+    >>> bandit = ls.instances.two_arms()
+    >>> build(partial(ls.FixedCycle, [0, 1]), bandit, seed=0).initial
+    (-1, -1)
+    """
+    if not callable(factory):
+        raise InputTypeError(
+            f"a policy is given as a factory, a callable that builds a fresh one, got {factory!r}; "
+            "write for example lambda seed: ls.RotationUCB(5, seed=seed)."
+        )
+    offers = {
+        "bandit": bandit,
+        "n_arms": bandit.n_arms,
+        "initial": bandit.initial,
+        "seed": seed,
+    }
+    fixed = factory.keywords if isinstance(factory, partial) else {}
+    named = inspect.signature(factory).parameters
+    return factory(**{key: offers[key] for key in offers if key in named and key not in fixed})
+
+
+def describe(factory: Factory, bandit: Bandit) -> dict[str, Any]:
+    """Return what ``factory`` builds, as JSON: the policy's class and its parameters.
+
+    A policy that is not one of this library's is known by its class alone.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> describe(lambda: ls.FixedCycle([0, 1]), ls.instances.two_arms())["type"]
+    'FixedCycle'
+    """
+    from lastswitch.learning.policy import Policy
+
+    policy = build(factory, bandit, seed=0)
+    if isinstance(policy, Policy):
+        return {"type": policy.type_name(), "parameters": _parameters(policy.parameters())}
+    kind = type(policy)
+    return {"type": f"{kind.__module__}.{kind.__qualname__}"}
+
+
+def provenance(job: Job, policy: dict[str, Any]) -> dict[str, Any]:
+    """Return where a result comes from: versions, seed, instance and policy."""
+    return {
+        "task_version": TASK_VERSION,
+        "streams": SCHEME,
+        "versions": versions(),
+        "instance": fingerprint(bandit_to_dict(job.bandit)),
+        "policy": {"name": job.name, **policy},
+        "horizon": job.horizon,
+        "subjects": job.subjects,
+        "seed": job.seed,
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what computes the numbers.
+
+    Examples
+    --------
+    >>> sorted(versions())
+    ['lastswitch', 'numba', 'numpy', 'python']
+    """
+    from importlib.metadata import version
+
+    import lastswitch
+
+    return {
+        "lastswitch": lastswitch.__version__,
+        "numpy": np.__version__,
+        "numba": version("numba"),
+        "python": platform.python_version(),
+    }
+
+
+def fingerprint(document: Any) -> str:
+    """Return the SHA-256 of a JSON document, whatever the order of its keys.
+
+    Examples
+    --------
+    >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _parameters(parameters: dict[str, Any]) -> Any:
+    """Return parameters as JSON; what is not JSON is told by its text."""
+    try:
+        return json.loads(json.dumps(encode(parameters)))
+    except (TypeError, ValueError):
+        return {key: repr(value) for key, value in parameters.items()}
