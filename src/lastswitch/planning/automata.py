@@ -5,8 +5,8 @@ is pulled, which moves it to a state of the next slot. The certified solver know
 blocks, cycles and terminal values all go through it once written in this form.
 
 States are numbered slot by slot, those of slot ``t`` being ``offset[t] .. offset[t+1] - 1``; slot
-``d`` is the end of the block. Two arms may share states; after :func:`minimise` they do wherever
-their futures are the same.
+``d`` is the end of the block. Two arms may share states. Builders may be wasteful: the solver drops
+what cannot be reached and merges states whose futures are the same.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import announce, jit
-from lastswitch.errors import ProblemError
+from lastswitch._kernels import jit
 from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
 from lastswitch.planning.problem import BlockProblem
 
@@ -102,51 +101,13 @@ class Automata:
         return total + float(self.final[state - self.offset[-2]].sum())
 
 
-def minimise(automata: Automata) -> Automata:
-    """Return equal automata in which states with the same future are one state.
-
-    A rest curve that has flattened, a season that has wrapped and arms with equal curves all
-    collapse here; states no block can reach, or no block can leave, are dropped.
-
-    Examples
-    --------
-    >>> twice = Automata(offset=[0, 2, 4], idle=[2, 3, -1, -1], pull=[3, 2, -1, -1],
-    ...                  pay=[0.5, 0.5, 0.0, 0.0], final=[0.0, 0.0], root=[0, 1])
-    >>> minimise(twice).root
-    array([0, 0], dtype=int32)
-    """
-    announce("planning", _minimise)
-    a = automata
-    offset, idle, pull, pay, final, root = _minimise(
-        a.offset, a.idle, a.pull, a.pay, a.final, a.root
-    )
-    if (root < 0).any():
-        arm = int(np.argmin(root))
-        raise ProblemError(
-            f"arm {arm} can neither idle nor be pulled to the end; no block is feasible."
-        )
-    return Automata(offset, idle, pull, pay, final, root, a.twins)
-
-
 def block_automata(problem: BlockProblem) -> Automata:
-    """Return the arms of a block problem as minimised automata.
-
-    Examples
-    --------
-    >>> problem = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 4] * 2)
-    >>> block_automata(problem).value([0, 1, 0, 1]) == problem.value([0, 1, 0, 1])
-    True
-    """
-    return minimise(raw_block_automata(problem))
-
-
-def raw_block_automata(problem: BlockProblem) -> Automata:
     """Return the arms of a block problem with every memory spelt out.
 
     Examples
     --------
     >>> problem = BlockProblem([[0.9]], [[0.1]], [[0.0] * 3])
-    >>> raw_block_automata(problem).value([0, 0, 0])
+    >>> block_automata(problem).value([0, 0, 0])
     0.2
     """
     rest, streak, end = problem.rest, problem.streak, problem.terminal
@@ -245,124 +206,3 @@ def _raw_block(
             final[i * n + M + r] = end_streak[i, min(r, end_streak.shape[1]) - 1]
     root = (np.arange(K) * n).astype(np.int32)
     return offset, idle, pull, pay, final, root
-
-
-@jit
-def _reached(offset: IntArray, idle: StateArray, pull: StateArray, root: StateArray) -> BoolArray:
-    """Mark the states some path from a root visits."""
-    seen = np.zeros(offset[-1], np.bool_)
-    for s in root:
-        seen[s] = True
-    for s in range(offset[-2]):
-        if seen[s]:
-            if idle[s] >= 0:
-                seen[idle[s]] = True
-            if pull[s] >= 0:
-                seen[pull[s]] = True
-    return seen
-
-
-@jit
-def _minimise(
-    offset: IntArray,
-    idle: StateArray,
-    pull: StateArray,
-    pay: FloatArray,
-    final: FloatArray,
-    root: StateArray,
-) -> Parts:
-    """Give equal futures one class, from the last slot backwards.
-
-    A class is known by (class after idling, class after a pull, pay), found in a hash table whose
-    hits are compared in full. Classes are numbered backwards and turned round at the end.
-    """
-    d = len(offset) - 2
-    N = offset[-1]
-    seen = _reached(offset, idle, pull, root)
-    label = np.full(N, -1, np.int32)
-    new_idle = np.empty(N, np.int32)
-    new_pull = np.empty(N, np.int32)
-    new_pay = np.empty(N)
-    widest = 1
-    for t in range(d + 1):
-        widest = max(widest, offset[t + 1] - offset[t])
-    size = 1
-    while size < 2 * widest:
-        size *= 2
-    table = np.full(size, -1, np.int32)
-    bits = np.zeros(1)
-    as_int = bits.view(np.uint64)
-    begin = np.zeros(d + 2, np.int64)  # begin[d - t]: first class of slot t
-    count = 0
-    for t in range(d, -1, -1):
-        begin[d - t] = count
-        for s in range(offset[t], offset[t + 1]):
-            if not seen[s]:
-                continue
-            after_idle, after_pull = -1, -1
-            if t == d:
-                worth = final[s - offset[d]] + 0.0
-            else:
-                if idle[s] >= 0:
-                    after_idle = label[idle[s]]
-                if pull[s] >= 0:
-                    after_pull = label[pull[s]]
-                if after_idle < 0 and after_pull < 0:
-                    continue  # a dead end
-                worth = pay[s] + 0.0 if after_pull >= 0 else 0.0
-            bits[0] = worth
-            key = as_int[0] * np.uint64(0x9E3779B97F4A7C15)
-            key ^= np.uint64(after_idle + 1) * np.uint64(0xC2B2AE3D27D4EB4F)
-            key ^= np.uint64(after_pull + 1) * np.uint64(0x165667B19E3779F9)
-            key ^= key >> np.uint64(29)
-            key *= np.uint64(0x9E3779B97F4A7C15)
-            place = np.int64(key >> np.uint64(20)) & (size - 1)
-            while True:
-                c = table[place]
-                if c < begin[d - t]:  # empty, or left from a later slot
-                    table[place] = count
-                    new_idle[count], new_pull[count] = after_idle, after_pull
-                    new_pay[count] = worth
-                    label[s] = count
-                    count += 1
-                    break
-                if new_idle[c] == after_idle and new_pull[c] == after_pull and new_pay[c] == worth:
-                    label[s] = c
-                    break
-                place = (place + 1) & (size - 1)
-    begin[d + 1] = count
-    return _turned_round(begin, count, d, new_idle, new_pull, new_pay, label, root)
-
-
-@jit
-def _turned_round(
-    begin: IntArray,
-    count: int,
-    d: int,
-    new_idle: StateArray,
-    new_pull: StateArray,
-    new_pay: FloatArray,
-    label: StateArray,
-    root: StateArray,
-) -> Parts:
-    """Renumber classes so that slots come in order and the last slot's pays become ``final``."""
-    offset = np.zeros(d + 2, np.int64)
-    for t in range(d + 1):
-        offset[t + 1] = count - begin[d - t]
-    idle = np.full(count, -1, np.int32)
-    pull = np.full(count, -1, np.int32)
-    pay = np.zeros(count)
-    for c in range(count):
-        s = count - 1 - c
-        if new_idle[c] >= 0:
-            idle[s] = count - 1 - new_idle[c]
-        if new_pull[c] >= 0:
-            pull[s] = count - 1 - new_pull[c]
-        pay[s] = new_pay[c]
-    final = pay[offset[d] :].copy()
-    pay[offset[d] :] = 0.0
-    turned = np.full(len(root), -1, np.int32)
-    for i in range(len(root)):
-        if label[root[i]] >= 0:
-            turned[i] = count - 1 - label[root[i]]
-    return offset, idle, pull, pay, final, turned

@@ -1,0 +1,386 @@
+"""The widening beam: partial blocks, slot by slot, the most promising kept.
+
+A *node* is a partial block, known by the state it leaves every machine in and by the value it has
+earned. Its bound is that value plus what the machines could still earn at the current prices.
+Nodes in equal states are merged (only the better value can matter); nodes whose bound does not
+beat the incumbent are dropped; and of the others the best ``width`` go on. The best bound ever
+dropped for lack of width is remembered: if the incumbent reaches it, it is optimal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lastswitch._kernels import jit
+from lastswitch.planning._tables import FloatArray, IntArray
+from lastswitch.planning.automata import StateArray
+from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray, Machines
+
+#: Entries of the cursor: slot, next node to expand, nodes in this slot, candidates for the next.
+SLOT, NODE, NODES, CANDIDATES = 0, 1, 2, 3
+#: Entries of the ledger: best bound dropped for lack of width; bound a candidate has to beat to be
+#: worth anything; bound it has to beat to be among the best of its slot.
+DROPPED, FLOOR, CUT = 0, 1, 2
+#: Candidates gathered per place in the beam before the worst are dropped.
+ROOM = 4
+
+
+class Beam:
+    """One pass over the slots with a fixed width, in resumable slices.
+
+    Parameters
+    ----------
+    machines
+        The machines of the problem.
+    twins
+        A label per machine; machines with equal labels are next to each other and alike.
+    width
+        How many nodes go on from each slot.
+    """
+
+    def __init__(self, machines: Machines, twins: IntArray, width: int) -> None:
+        n, d = len(machines.root), machines.length
+        room = ROOM * width + n
+        self.machines, self.twins, self.width = machines, twins, width
+        self.states = np.empty((2, width, n), np.int32)
+        self.value, self.bound = np.zeros((2, width)), np.zeros((2, width))
+        self.states[0, 0], self.bound[0, 0] = machines.root, np.inf
+        self.parent, self.taken = np.empty((d, width), np.int32), np.empty((d, width), np.int32)
+        self.place = np.empty((d, width), np.int16)
+        self.c_value, self.c_bound = np.empty(room), np.empty(room)
+        self.c_key = np.empty(room, np.uint64)
+        self.c_parent, self.c_taken = np.empty(room, np.int32), np.empty(room, np.int32)
+        self.c_place = np.empty(room, np.int16)
+        self.table = np.full(1 << (2 * room).bit_length(), -1, np.int32)
+        self.scratch = np.empty(room)
+        self.pair = np.empty((2, n), np.int32)
+        self.cursor = np.array([0, 0, 1, 0])
+        self.ledger = np.array([-np.inf, -np.inf, -np.inf])
+        self.keys = np.empty(len(machines.idle), np.uint64)
+        fill_keys(self.keys)
+
+    @staticmethod
+    def bytes_per_node(n_machines: int, length: int) -> int:
+        """Return how much memory one place in the beam takes."""
+        return 8 * n_machines + 32 + 10 * length + ROOM * (42 + 16)
+
+    def run(self, worth: FloatArray, ahead: FloatArray, floor: float, budget: int) -> bool:
+        """Expand about ``budget`` children; return whether the end of the block was reached.
+
+        ``ahead[t]`` is the sum of the prices from slot ``t`` on; a candidate must beat ``floor``.
+        """
+        m = self.machines
+        self.ledger[FLOOR] = floor
+        return bool(
+            advance(
+                *(m.idle, m.arc, m.nxt, m.gain, self.twins, worth, ahead, self.keys, budget),
+                *(self.cursor, self.ledger, self.states, self.value, self.bound),
+                *(self.parent, self.taken, self.place, self.c_value, self.c_bound, self.c_key),
+                *(self.c_parent, self.c_taken, self.c_place, self.table, self.scratch, self.pair),
+            )
+        )
+
+    @property
+    def dropped(self) -> float:
+        """The best bound dropped for lack of width so far."""
+        return float(self.ledger[DROPPED])
+
+    def open_bound(self) -> float:
+        """Return the best bound of what this pass has not settled yet: dropped, or on the way."""
+        slot, node, nodes, candidates = self.cursor
+        ahead = self.bound[slot % 2, node:nodes], self.c_bound[:candidates]
+        return max([self.dropped, *(float(part.max()) for part in ahead if len(part))])
+
+    def best(self) -> tuple[IntArray, IntArray] | None:
+        """Return the best complete block as (machine, member) per slot; None if none got through."""
+        slot, _, nodes, _ = self.cursor
+        if slot < self.machines.length or nodes == 0:
+            return None
+        winner = int(self.bound[slot % 2, :nodes].argmax())
+        m = self.machines
+        d, n = m.length, len(m.root)
+        machine, member = np.empty(d, np.int64), np.empty(d, np.int64)
+        trace(
+            *(m.idle, m.nxt, m.who, self.twins, m.root.copy(), np.arange(n), winner),
+            *(self.parent, self.taken, self.place, machine, member),
+        )
+        return machine, member
+
+
+@jit
+def fill_keys(keys: KeyArray) -> None:
+    """Give every state a random-looking key; a node's key is the sum of its states'."""
+    for s in range(len(keys)):
+        z = np.uint64(s + 1) * MIX_A
+        z = (z ^ (z >> np.uint64(30))) * MIX_B
+        keys[s] = (z ^ (z >> np.uint64(27))) * MIX_A
+
+
+@jit
+def child_states(
+    states: StateArray,
+    idle: StateArray,
+    nxt: StateArray,
+    twins: IntArray,
+    place: int,
+    taken: int,
+    out: StateArray,
+) -> None:
+    """Write the states after the machine at ``place`` took arc ``taken``; twins in sorted order."""
+    for i in range(len(states)):
+        s = nxt[taken] if i == place else idle[states[i]]
+        j = i
+        while j > 0 and twins[j - 1] == twins[i] and out[j - 1] > s:
+            out[j] = out[j - 1]
+            j -= 1
+        out[j] = s
+
+
+@jit
+def same_children(
+    states: StateArray,
+    idle: StateArray,
+    nxt: StateArray,
+    twins: IntArray,
+    one: tuple[int, int, int],
+    other: tuple[int, int, int],
+    pair: StateArray,
+) -> bool:
+    """Tell whether two candidates (parent, place, arc) leave all machines in equal states."""
+    child_states(states[one[0]], idle, nxt, twins, one[1], one[2], pair[0])
+    child_states(states[other[0]], idle, nxt, twins, other[1], other[2], pair[1])
+    for i in range(pair.shape[1]):
+        if pair[0, i] != pair[1, i]:
+            return False
+    return True
+
+
+@jit
+def kth_largest(values: FloatArray, n: int, k: int) -> float:
+    """Return the ``k``-th largest of the first ``n`` values, reordering them (Hoare's selection)."""
+    low, high = 0, n - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            break
+    return values[k - 1]
+
+
+@jit
+def keep_best(
+    n: int,
+    width: int,
+    ledger: FloatArray,
+    c_value: FloatArray,
+    c_bound: FloatArray,
+    c_key: KeyArray,
+    c_parent: StateArray,
+    c_taken: StateArray,
+    c_place: StateArray,
+    table: StateArray,
+    scratch: FloatArray,
+) -> int:
+    """Keep the ``width`` candidates of largest bound and remember the best bound dropped."""
+    for j in range(n):
+        scratch[j] = c_bound[j]
+    cut = kth_largest(scratch, n, width)
+    ledger[CUT] = cut
+    level = width  # how many candidates exactly at the cut may stay
+    for j in range(n):
+        if c_bound[j] > cut:
+            level -= 1
+    kept = 0
+    for j in range(n):
+        if c_bound[j] > cut or (c_bound[j] == cut and level > 0):
+            if c_bound[j] == cut:
+                level -= 1
+            c_value[kept], c_bound[kept], c_key[kept] = c_value[j], c_bound[j], c_key[j]
+            c_parent[kept], c_taken[kept], c_place[kept] = c_parent[j], c_taken[j], c_place[j]
+            kept += 1
+        elif c_bound[j] > ledger[DROPPED]:
+            ledger[DROPPED] = c_bound[j]
+    for p in range(len(table)):
+        table[p] = -1
+    mask = len(table) - 1
+    for j in range(kept):
+        p = np.int64(c_key[j] >> np.uint64(20)) & mask
+        while table[p] >= 0:
+            p = (p + 1) & mask
+        table[p] = j
+    return kept
+
+
+@jit
+def advance(
+    idle: StateArray,
+    arc: IntArray,
+    nxt: StateArray,
+    gain: FloatArray,
+    twins: IntArray,
+    worth: FloatArray,
+    ahead: FloatArray,
+    keys: KeyArray,
+    budget: int,
+    cursor: IntArray,
+    ledger: FloatArray,
+    states: StateArray,
+    value: FloatArray,
+    bound: FloatArray,
+    parent: StateArray,
+    taken: StateArray,
+    place: StateArray,
+    c_value: FloatArray,
+    c_bound: FloatArray,
+    c_key: KeyArray,
+    c_parent: StateArray,
+    c_taken: StateArray,
+    c_place: StateArray,
+    table: StateArray,
+    scratch: FloatArray,
+    pair: StateArray,
+) -> bool:
+    """Run the beam until the end of the block (True) or until ``budget`` children (False)."""
+    d, width = parent.shape
+    n = states.shape[2]
+    mask = len(table) - 1
+    room = len(c_bound)
+    while cursor[SLOT] < d:
+        t = cursor[SLOT]
+        side = t % 2
+        count = cursor[CANDIDATES]
+        while cursor[NODE] < cursor[NODES]:
+            if budget <= 0:
+                cursor[CANDIDATES] = count
+                return False
+            p = cursor[NODE]
+            cursor[NODE] += 1
+            budget -= n
+            # What all machines idling would leave; a machine that cannot idle is forced.
+            rest, key, forced, n_forced = ahead[t + 1], np.uint64(0), -1, 0
+            for i in range(n):
+                s = idle[states[side, p, i]]
+                if s < 0:
+                    forced = i
+                    n_forced += 1
+                else:
+                    rest += worth[s]
+                    key += keys[s]
+            if n_forced > 1:
+                continue
+            for i in range(n):
+                if n_forced == 1 and i != forced:
+                    continue
+                s = states[side, p, i]
+                if i > 0 and twins[i] == twins[i - 1] and s == states[side, p, i - 1]:
+                    continue  # its twin in the same state gives the same children
+                back, unkey = 0.0, np.uint64(0)
+                if n_forced == 0:
+                    back, unkey = worth[idle[s]], keys[idle[s]]
+                for a in range(arc[s], arc[s + 1]):
+                    v = value[side, p] + gain[a]
+                    b = min(bound[side, p], v + (rest - back + worth[nxt[a]]))
+                    if b <= ledger[FLOOR]:
+                        continue
+                    if b <= ledger[CUT]:
+                        ledger[DROPPED] = max(ledger[DROPPED], b)
+                        continue
+                    k = key - unkey + keys[nxt[a]]
+                    q = np.int64(k >> np.uint64(20)) & mask
+                    merged = False
+                    while table[q] >= 0:
+                        c = table[q]
+                        if c_key[c] == k and same_children(
+                            states[side],
+                            idle,
+                            nxt,
+                            twins,
+                            (c_parent[c], c_place[c], c_taken[c]),
+                            (p, i, a),
+                            pair,
+                        ):
+                            if v > c_value[c]:
+                                c_value[c], c_bound[c] = v, b
+                                c_parent[c], c_taken[c], c_place[c] = p, a, i
+                            merged = True
+                            break
+                        q = (q + 1) & mask
+                    if merged:
+                        continue
+                    table[q] = count
+                    c_value[count], c_bound[count], c_key[count] = v, b, k
+                    c_parent[count], c_taken[count], c_place[count] = p, a, i
+                    count += 1
+                    if count == room:
+                        count = keep_best(
+                            *(count, width, ledger, c_value, c_bound, c_key),
+                            *(c_parent, c_taken, c_place, table, scratch),
+                        )
+        if count > width:
+            count = keep_best(
+                *(count, width, ledger, c_value, c_bound, c_key),
+                *(c_parent, c_taken, c_place, table, scratch),
+            )
+        for j in range(count):
+            p = c_parent[j]
+            child_states(
+                states[side, p], idle, nxt, twins, c_place[j], c_taken[j], states[1 - side, j]
+            )
+            value[1 - side, j], bound[1 - side, j] = c_value[j], c_bound[j]
+            parent[t, j], taken[t, j], place[t, j] = p, c_taken[j], c_place[j]
+        for p in range(len(table)):
+            table[p] = -1
+        ledger[CUT] = -np.inf
+        cursor[SLOT], cursor[NODE], cursor[NODES], cursor[CANDIDATES] = t + 1, 0, count, 0
+        if count == 0:
+            cursor[SLOT] = d
+    return True
+
+
+@jit
+def trace(
+    idle: StateArray,
+    nxt: StateArray,
+    who: StateArray,
+    twins: IntArray,
+    state: StateArray,
+    identity: IntArray,
+    winner: int,
+    parent: StateArray,
+    taken: StateArray,
+    place: StateArray,
+    machine: IntArray,
+    member: IntArray,
+) -> None:
+    """Write, slot by slot, which machine and member the winning node pulled.
+
+    Twins change places along the way, so the path is replayed with their identities.
+    """
+    d = len(machine)
+    node = winner
+    for t in range(d - 1, -1, -1):
+        machine[t], member[t] = place[t, node], taken[t, node]
+        node = parent[t, node]
+    for t in range(d):
+        at, a = machine[t], member[t]
+        machine[t], member[t] = identity[at], who[a]
+        for i in range(len(state)):
+            s, name = (nxt[a] if i == at else idle[state[i]]), identity[i]
+            j = i
+            while j > 0 and twins[j - 1] == twins[i] and state[j - 1] > s:
+                state[j], identity[j] = state[j - 1], identity[j - 1]
+                j -= 1
+            state[j], identity[j] = s, name

@@ -1,0 +1,221 @@
+"""The form the certified solver works on: minimal automata with any number of pull arcs.
+
+A *machine* is one arm, or several arms taken together (their product, in which no two of them
+take the same slot). All machines share one numbering of states, slot by slot from the last to the
+first, in which no two states have the same future.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._kernels import jit
+from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
+from lastswitch.planning.automata import Automata, StateArray
+
+KeyArray = NDArray[np.uint64]
+
+#: Odd constants with well-mixed bits, for hashing.
+MIX_A, MIX_B, MIX_C = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xC2B2AE3D27D4EB4F),
+    np.uint64(0x165667B19E3779F9),
+)
+
+
+class Machines(NamedTuple):
+    """Every machine of a problem in one set of arrays.
+
+    States of slot ``t`` are ``lo[t] .. hi[t] - 1``. State ``s`` idles to ``idle[s]`` (-1: it may
+    not) or takes one of the arcs ``arc[s] .. arc[s+1] - 1``, which lead to ``nxt``, pay ``gain``
+    and pull the machine's member ``who``. A state of the last slot ``d`` is worth ``final[s]``.
+    ``root`` holds the first state of each machine.
+    """
+
+    lo: IntArray
+    hi: IntArray
+    idle: StateArray
+    arc: IntArray
+    nxt: StateArray
+    gain: FloatArray
+    who: StateArray
+    final: FloatArray
+    root: StateArray
+
+    @property
+    def length(self) -> int:
+        """How many slots there are."""
+        return len(self.lo) - 1
+
+
+def compact(automata: Automata) -> Machines | None:
+    """Return the minimal machines of some automata; None if no block is feasible.
+
+    A rest curve that has flattened, a season that has wrapped and arms with equal curves all
+    collapse here; states no block can reach, or no block can leave, are dropped.
+
+    Examples
+    --------
+    >>> twice = Automata(offset=[0, 2, 4], idle=[2, 3, -1, -1], pull=[3, 2, -1, -1],
+    ...                  pay=[0.5, 0.5, 0.0, 0.0], final=[0.0, 0.0], root=[0, 1])
+    >>> len(compact(twice).idle)
+    2
+    """
+    a = automata
+    n = len(a.idle)
+    wasteful = Machines(
+        lo=a.offset[:-1],
+        hi=a.offset[1:],
+        idle=a.idle,
+        arc=np.arange(n + 1),
+        nxt=a.pull,
+        gain=a.pay,
+        who=np.zeros(n, np.int32),
+        final=a.final,
+        root=a.root,
+    )
+    return minimal(wasteful)
+
+
+def minimal(machines: Machines) -> Machines | None:
+    """Return equal machines without needless states; None if some machine cannot reach the end.
+
+    Arcs that lead to -1 do not exist. Examples are those of :func:`compact`.
+    """
+    m = machines
+    n, n_arcs, d = len(m.idle), len(m.nxt), m.length
+    seen = np.zeros(n, np.bool_)
+    reach(m.lo, m.hi, m.idle, m.arc, m.nxt, m.root, seen)
+    label = np.full(n, -1, np.int32)
+    size = 1 << int(2 * (m.hi - m.lo).max()).bit_length()
+    table = np.full(size, -1, np.int32)
+    lo, hi = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
+    idle, arc = np.empty(n, np.int32), np.zeros(n + 1, np.int64)
+    nxt, who = np.empty(n_arcs, np.int32), np.empty(n_arcs, np.int32)
+    gain, final = np.empty(n_arcs), np.empty(len(m.final))
+    bits = (m.gain + 0.0).view(np.uint64)  # -0.0 becomes 0.0: equal pays, equal bits
+    ends = (m.final + 0.0).view(np.uint64)
+    count, arcs = merge_states(
+        *(m.lo, m.hi, m.idle, m.arc, m.nxt, bits, m.who, ends, seen, label, table),
+        *(lo, hi, idle, arc, nxt, gain.view(np.uint64), who, final.view(np.uint64)),
+    )
+    root = label[m.root]
+    if root.min() < 0:
+        return None
+    return Machines(
+        *(lo, hi, idle[:count], arc[: count + 1]),
+        *(nxt[:arcs], gain[:arcs], who[:arcs], final[: hi[d]], root),
+    )
+
+
+@jit
+def reach(
+    lo: IntArray,
+    hi: IntArray,
+    idle: StateArray,
+    arc: IntArray,
+    nxt: StateArray,
+    root: StateArray,
+    seen: BoolArray,
+) -> None:
+    """Mark in ``seen`` the states some path from a root visits."""
+    for s in root:
+        seen[s] = True
+    for t in range(len(lo) - 1):
+        for s in range(lo[t], hi[t]):
+            if seen[s]:
+                if idle[s] >= 0:
+                    seen[idle[s]] = True
+                for a in range(arc[s], arc[s + 1]):
+                    if nxt[a] >= 0:
+                        seen[nxt[a]] = True
+
+
+@jit
+def merge_states(
+    lo: IntArray,
+    hi: IntArray,
+    idle: StateArray,
+    arc: IntArray,
+    nxt: StateArray,
+    gain: KeyArray,
+    who: StateArray,
+    final: KeyArray,
+    seen: BoolArray,
+    label: StateArray,
+    table: StateArray,
+    new_lo: IntArray,
+    new_hi: IntArray,
+    new_idle: StateArray,
+    new_arc: IntArray,
+    new_nxt: StateArray,
+    new_gain: KeyArray,
+    new_who: StateArray,
+    new_final: KeyArray,
+) -> tuple[int, int]:
+    """Write the minimal machines into the ``new`` arrays; return how many states and arcs.
+
+    From the last slot backwards, each state is written down in terms of the classes it leads to
+    and looked up in a hash table, whose hits are compared in full. ``label`` becomes the class of
+    each old state, -1 for states that are unreachable or dead ends. Pays are compared by their
+    bits.
+    """
+    d = len(lo) - 1
+    mask = len(table) - 1
+    count, arcs = 0, 0
+    for t in range(d, -1, -1):
+        begin = count
+        new_lo[t] = begin
+        for s in range(lo[t], hi[t]):
+            if not seen[s]:
+                continue
+            # Write the state down as class `count`; it counts only if it turns out to be new.
+            end = arcs
+            after = -1
+            if t == d:
+                new_final[count] = final[s - lo[d]]
+                key = final[s - lo[d]] * MIX_A
+            else:
+                if idle[s] >= 0:
+                    after = label[idle[s]]
+                key = np.uint64(after + 1) * MIX_B
+                for a in range(arc[s], arc[s + 1]):
+                    if nxt[a] < 0 or label[nxt[a]] < 0:
+                        continue
+                    new_nxt[end] = label[nxt[a]]
+                    new_gain[end] = gain[a]
+                    new_who[end] = who[a]
+                    key ^= gain[a] * MIX_A + np.uint64(label[nxt[a]] + 1) * MIX_C
+                    key = (key ^ (key >> np.uint64(29))) * MIX_B + np.uint64(who[a])
+                    end += 1
+                if after < 0 and end == arcs:
+                    continue
+            new_idle[count] = after
+            key = (key ^ (key >> np.uint64(32))) * MIX_A
+            place = np.int64(key >> np.uint64(24)) & mask
+            while True:
+                c = table[place]
+                if c < begin:  # empty, or left from a later slot
+                    table[place] = count
+                    label[s] = count
+                    arcs = end
+                    count += 1
+                    new_arc[count] = arcs
+                    break
+                same = new_idle[c] == after and new_arc[c + 1] - new_arc[c] == end - arcs
+                if t == d:
+                    same = new_final[c] == new_final[count]
+                elif same:
+                    for k in range(end - arcs):
+                        x, y = new_arc[c] + k, arcs + k
+                        same &= new_nxt[x] == new_nxt[y] and new_gain[x] == new_gain[y]
+                        same &= new_who[x] == new_who[y]
+                if same:
+                    label[s] = c
+                    break
+                place = (place + 1) & mask
+        new_hi[t] = count
+    return count, arcs
