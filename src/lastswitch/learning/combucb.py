@@ -43,6 +43,10 @@ class BlockUCB(Policy):
         super().__init__(n_arms, initial=initial)
         if not alpha >= 0:
             raise PolicyError(f"alpha must be at least 0, got {alpha}; the paper uses 1.5.")
+        from lastswitch.planning.solve import SOLVERS
+
+        if solver not in SOLVERS:
+            raise PolicyError(f"there is no solver {solver!r}; choose from {', '.join(SOLVERS)}.")
         self.block = block
         self.alpha = alpha
         self.streaks = streaks

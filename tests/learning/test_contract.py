@@ -1,0 +1,159 @@
+"""Every policy keeps the contract, and the checker catches those that do not."""
+
+import random
+from functools import partial
+
+import pytest
+
+import lastswitch as ls
+from lastswitch.learning import (
+    Anytime,
+    CalibratedCombUCB1,
+    CombUCB1,
+    FixedCycle,
+    ISICombUCB1,
+    OracleGreedy,
+    Policy,
+)
+from lastswitch.testing import check_policy
+
+BANDIT = ls.Bandit(
+    [ls.curves.constant(0.3), ls.curves.constant(0.3), ls.curves.step(2, 0.9), ([0.5], [0.1, 0.0])]
+)
+
+
+class Greedy(OracleGreedy):
+    """The greedy oracle on one bandit, built from a horizon."""
+
+    def __init__(self, horizon):
+        super().__init__(BANDIT, seed=1)
+        self.horizon = horizon
+
+
+POLICIES = {
+    "FixedCycle": lambda: FixedCycle([0, 1, 2, 1], n_arms=4),
+    "OracleGreedy": lambda: OracleGreedy(BANDIT, seed=3),
+    "ISICombUCB1": lambda: ISICombUCB1(4, 4, initial=-1),
+    "ISICombUCB1 streaks": lambda: ISICombUCB1(4, 3, streaks=True),
+    "CombUCB1": lambda: CombUCB1(4, 3, initial=-1),
+    "CombUCB1 streaks": lambda: CombUCB1(4, 3, streaks=True, initial=[3, 1, -2, 0]),
+    "CalibratedCombUCB1": lambda: CalibratedCombUCB1(4, 2, order=[3, 1, 0, 2]),
+    "Anytime": lambda: Anytime(partial(ISICombUCB1, 4), first=16),
+    "Anytime of random ties": lambda: Anytime(Greedy, first=8),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_our_policies_keep_the_contract(name):
+    """Legal pulls, true states, masks, late rewards, refusals, determinism, files."""
+    check_policy(POLICIES[name], n_arms=4)
+
+
+class Best(Policy):
+    """Plays the arm with the best mean so far: a policy in the fewest lines."""
+
+    shared = ("counts", "sums")
+
+    def __init__(self, n_arms):
+        super().__init__(n_arms)
+        self.counts, self.sums = [0] * n_arms, [0.0] * n_arms
+
+    def choose(self, track, allowed):
+        """Return the allowed arm with the largest optimistic mean."""
+        arms = [arm for arm in range(self.n_arms) if allowed is None or allowed[arm]]
+        return max(arms, key=lambda arm: (self.sums[arm] + 1) / (self.counts[arm] + 1))
+
+    def learn(self, pull, reward, note):
+        """Count it."""
+        self.counts[pull.arm] += 1
+        self.sums[pull.arm] += reward
+
+
+def test_a_small_policy_of_one_s_own_passes():
+    """Fifteen lines are enough."""
+    check_policy(lambda: Best(3), n_arms=3)
+
+
+class Forgetful(Best):
+    """Does not save what it learned."""
+
+    shared = ()
+
+
+class Unmasked(Best):
+    """Ignores masks."""
+
+    def choose(self, track, allowed):
+        """Return the best arm, allowed or not."""
+        return super().choose(track, None)
+
+
+class Moody(Best):
+    """Draws from a generator that no seed names."""
+
+    def choose(self, track, allowed):
+        """Return any allowed arm."""
+        return random.choice([a for a in range(self.n_arms) if allowed is None or allowed[a]])
+
+
+class Deaf(Best):
+    """Counts a reward again when it is repeated."""
+
+    def tell(self, id, reward):  # noqa: A002
+        """Learn even from what was told before."""
+        super().tell(id, reward)
+        self.counts[0] += 1
+
+
+class Lenient(Best):
+    """Lets a second reward overwrite the first in silence."""
+
+    def tell(self, id, reward):  # noqa: A002
+        """Swallow every complaint."""
+        try:
+            super().tell(id, reward)
+        except ls.LastSwitchError:
+            return
+
+
+class Confused(Best):
+    """Reports a state that is not the arm's."""
+
+    def ask(self, subject=None, allowed=None):
+        """Return the pull with its state one off."""
+        pull = super().ask(subject, allowed)
+        return pull._replace(tau=pull.tau + 1)
+
+
+class Impatient(Best):
+    """Refuses to go on while rewards are outstanding."""
+
+    def choose(self, track, allowed):
+        """Complain once ten rewards are missing."""
+        if len(self.outstanding) > 10:
+            raise RuntimeError("tell me first")
+        return super().choose(track, allowed)
+
+
+@pytest.mark.parametrize(
+    ("broken", "error"),
+    [
+        (Forgetful, AssertionError),
+        (Unmasked, ls.errors.PolicyError),
+        (Moody, AssertionError),
+        (Deaf, AssertionError),
+        (Lenient, AssertionError),
+        (Confused, AssertionError),
+        (Impatient, RuntimeError),
+    ],
+)
+def test_the_checker_catches_a_broken_policy(broken, error):
+    """A policy that breaks one promise does not pass."""
+    with pytest.raises(error):
+        check_policy(lambda: broken(3), n_arms=3)
+
+
+def test_the_checker_counts_the_arms():
+    """A factory with another number of arms is named."""
+    with pytest.raises(AssertionError, match="3 arms, not 4"):
+        check_policy(lambda: Best(3), n_arms=4)
