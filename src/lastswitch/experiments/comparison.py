@@ -186,9 +186,10 @@ class Comparison:
         return {(arms[k], taus[k]): counts[k] / len(runs.runs) for k in order}
 
     def table(self) -> Table:
-        """Return one row per policy, best first: reward, share, regret, switches, plays.
+        """Return one row per policy, best first: reward, share of the optimum, regret, switches.
 
-        Print it, or use ``to_markdown()``, ``to_csv(path)`` and ``to_parquet(path)``.
+        Print it, or use ``to_markdown()``, ``to_csv(path)`` and ``to_parquet(path)``; the files
+        also hold the plays of each arm.
         """
         columns = [
             Column("policy", "Policy"),
@@ -202,10 +203,7 @@ class Comparison:
             Column("regret_half", "±", ",.1f"),
             Column("switches", "Switches", ",.0f"),
             Column("states", "States seen", ".0f"),
-            *(
-                Column(f"plays_{arm}", f"Plays {name}", ",.0f")
-                for arm, name in enumerate(self.bandit.names)
-            ),
+            *(Column(f"plays_{arm}") for arm in range(self.bandit.n_arms)),
         ]
         ranked = sorted(self.policies, key=lambda name: -float(self.share(name).mean))
         kind = "the optimum" if self.optimum.exact else "the best schedule found"

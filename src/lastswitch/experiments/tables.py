@@ -22,10 +22,13 @@ Cell: TypeAlias = str | int | float | None
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name in files, its title for people, and how its numbers are written."""
+    """A column: its name in files, its title for people, and how its numbers are written.
+
+    A column without a title is for files only.
+    """
 
     name: str
-    title: str
+    title: str = ""
     style: str = ""
 
 
@@ -54,16 +57,18 @@ class Table:
     def texts(self) -> Iterator[list[str]]:
         """Yield each row as people read it."""
         for row in self.rows:
-            yield [_text(cell, column) for cell, column in zip(row, self.columns, strict=True)]
+            cells = zip(row, self.columns, strict=True)
+            yield [_text(cell, column) for cell, column in cells if column.title]
 
-    def numeric(self, column: Column) -> bool:
-        """Tell whether a column holds numbers, and so is set to the right."""
-        return bool(column.style)
+    @property
+    def shown(self) -> list[Column]:
+        """The columns people see."""
+        return [column for column in self.columns if column.title]
 
     def to_markdown(self) -> str:
         """Return the table in Markdown."""
-        rules = ["--:" if self.numeric(column) else ":--" for column in self.columns]
-        lines = [[column.title for column in self.columns], *self.texts()]
+        rules = ["--:" if column.style else ":--" for column in self.shown]
+        lines = [[column.title for column in self.shown], *self.texts()]
         shown = [
             "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
         ]
@@ -92,26 +97,23 @@ class Table:
         from rich.table import Table as RichTable
 
         table = RichTable(title=self.title or None, caption=self.note or None, title_justify="left")
-        for column in self.columns:
-            table.add_column(column.title, justify="right" if self.numeric(column) else "left")
+        for column in self.shown:
+            table.add_column(column.title, justify="right" if column.style else "left")
         for row in self.texts():
             table.add_row(*row)
         return table
 
     def __str__(self) -> str:
-        lines = [[column.title for column in self.columns], *self.texts()]
+        lines = [[column.title for column in self.shown], *self.texts()]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         out = []
         for line in lines:
             cells = (
-                cell.rjust(width) if self.numeric(column) else cell.ljust(width)
-                for cell, width, column in zip(line, widths, self.columns, strict=True)
+                cell.rjust(width) if column.style else cell.ljust(width)
+                for cell, width, column in zip(line, widths, self.shown, strict=True)
             )
             out.append("  ".join(cells).rstrip())
-        return "\n".join([*([self.title] if self.title else []), *out, *self._foot()])
-
-    def _foot(self) -> list[str]:
-        return [self.note] if self.note else []
+        return "\n".join(filter(None, [self.title, *out, self.note]))
 
 
 def _text(cell: Cell, column: Column) -> str:

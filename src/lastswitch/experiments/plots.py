@@ -1,0 +1,202 @@
+"""Comparisons as figures: lines over the rounds, bands for what chance could have done.
+
+Lines are named at their right end instead of in a legend, so that nobody matches colours by eye.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._suggest import suggestion
+from lastswitch.drawing import INK, colour, house_style
+from lastswitch.errors import ExperimentError
+from lastswitch.experiments.statistics import Interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from lastswitch.experiments.comparison import Comparison
+
+#: Room between two labels at the right edge, as a share of the axes' height.
+_LABEL_GAP = 0.062
+#: The thin line from a line's end to its label.
+_LEADER = {"arrowstyle": "-", "linewidth": 0.8, "shrinkA": 1, "shrinkB": 1, "relpos": (0, 0.5)}
+#: Averages over fewer rounds than this share of the horizon are noise; they are not drawn.
+_WARM_UP = 0.02
+
+
+class Line(NamedTuple):
+    """One labelled line; ``band`` is how far its uncertainty reaches to either side."""
+
+    label: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    band: NDArray[np.float64] | None
+    colour: str
+    dashes: str = "-"
+
+
+@dataclass(frozen=True)
+class _View:
+    """What a figure shows of a comparison."""
+
+    title: str
+    axis: str
+    curve: Callable[[Comparison, str], Interval]
+    optimum: Callable[[Comparison], NDArray[np.float64] | None]
+
+
+def _per_play(found: Comparison) -> NDArray[np.float64]:
+    return np.asarray(found.rounds * found.subjects, dtype=float)
+
+
+_VIEWS: Mapping[str, _View] = {
+    "reward": _View(
+        "Cumulative reward",
+        "reward collected",
+        lambda found, name: found.reward(name),
+        lambda found: found.optimum.curve,
+    ),
+    "regret": _View(
+        "Regret",
+        "reward lost against the optimum",
+        lambda found, name: found.regret(name),
+        lambda found: None,
+    ),
+    "average": _View(
+        "Reward per round so far",
+        "mean reward per round",
+        lambda found, name: Interval(
+            found.reward(name).mean / _per_play(found), found.reward(name).half / _per_play(found)
+        ),
+        lambda found: found.optimum.curve / _per_play(found),
+    ),
+}
+
+
+def comparison_figure(
+    found: Comparison, what: str = "reward", policies: Sequence[str] | None = None
+) -> Figure:
+    """Draw one view of a comparison; see :meth:`Comparison.plot`.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> cycle = {"alternate": lambda: ls.FixedCycle([0, 1], initial=-1)}
+    >>> found = ls.compare(ls.instances.two_arms(), cycle, 50, 2, n_jobs=1, progress=False)
+    >>> comparison_figure(found, "regret").axes[0].get_ylabel()
+    'reward lost against the optimum'
+    """
+    from matplotlib.figure import Figure
+
+    with house_style():
+        figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+        draw_comparison(figure.subplots(), found, what, policies)
+    return figure
+
+
+def draw_comparison(
+    ax: Axes,
+    found: Comparison,
+    what: str = "reward",
+    policies: Sequence[str] | None = None,
+    *,
+    colours: Mapping[str, str] | None = None,
+    optimum: bool = True,
+) -> None:
+    """Draw one view of a comparison into ``ax``.
+
+    ``colours`` by policy keep a policy's colour the same across figures; ``optimum=False``
+    leaves the optimum's line out.
+    """
+    if what not in _VIEWS:
+        raise ExperimentError(
+            f"what must be one of {', '.join(_VIEWS)}, got {what!r}{suggestion(what, _VIEWS)}."
+        )
+    view = _VIEWS[what]
+    names = list(found.policies) if policies is None else list(policies)
+    chosen = colours or {name: colour(at) for at, name in enumerate(found.policies)}
+    shown = found.rounds >= (_WARM_UP * found.horizon if what == "average" else 0)
+    rounds = np.asarray(found.rounds[shown], dtype=float)
+    lines = []
+    for name in names:
+        curve = view.curve(found, name)
+        paint = chosen.get(name, INK)
+        lines.append(Line(name, rounds, curve.mean[shown], curve.half[shown], paint))
+    best = view.optimum(found)
+    if optimum and best is not None:
+        label = "optimum" if found.optimum.exact else "best schedule found"
+        lines.append(Line(label, rounds, best[shown], None, INK, dashes="--"))
+    draw_lines(ax, lines)
+    ax.set(title=view.title, xlabel="round", ylabel=view.axis)
+
+
+def draw_lines(ax: Axes, lines: Sequence[Line]) -> None:
+    """Draw lines with their bands, and name each at its right end."""
+    from matplotlib.ticker import FuncFormatter
+
+    for line in lines:
+        ax.plot(line.x, line.y, line.dashes, color=line.colour, zorder=3)
+        if line.band is not None and np.isfinite(line.band).all():
+            low, high = line.y - line.band, line.y + line.band
+            ax.fill_between(line.x, low, high, color=line.colour, alpha=0.18, linewidth=0, zorder=2)
+    first, last = float(min(line.x[0] for line in lines)), float(max(line.x[-1] for line in lines))
+    ax.set_xlim(min(first, 0.0), last)
+    lowest = min(float(np.min(line.y)) for line in lines)
+    if lowest >= 0:
+        ax.set_ylim(bottom=0)
+    if last >= 1000:
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    if max(float(np.max(line.y)) for line in lines) >= 1000:
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    label_ends(ax, [(line.label, float(line.y[-1]), line.colour) for line in lines])
+
+
+def label_ends(ax: Axes, labels: Sequence[tuple[str, float, str]]) -> None:
+    """Write each label beside the right edge at its height, moved apart where they would touch."""
+    bottom, top = ax.get_ylim()
+    heights = [(y - bottom) / (top - bottom) for _, y, _ in labels]
+    for (text, _, paint), height, place in zip(labels, heights, spread(heights), strict=True):
+        ax.annotate(
+            text,
+            xy=(1.0, height),
+            xytext=(1.035, place),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            color=paint,
+            va="center",
+            fontsize=9.5,
+            annotation_clip=False,
+            arrowprops={**_LEADER, "color": paint},
+        )
+
+
+def spread(heights: Sequence[float], gap: float = _LABEL_GAP) -> list[float]:
+    """Return places at least ``gap`` apart, in the same order and as near to ``heights`` as can be.
+
+    Examples
+    --------
+    >>> [round(place, 2) for place in spread([0.5, 0.5, 0.9], gap=0.1)]
+    [0.45, 0.55, 0.9]
+    """
+    order = sorted(range(len(heights)), key=lambda k: (heights[k], k))
+    # Pool neighbours that touch into one group centred on the mean of what they asked for.
+    groups: list[tuple[float, int]] = []
+    for k in order:
+        centre, size = heights[k], 1
+        while groups and groups[-1][0] + (groups[-1][1] + size) * gap / 2 > centre + 1e-12:
+            other, count = groups.pop()
+            centre = (other * count + centre * size) / (count + size)
+            size += count
+        groups.append((centre, size))
+    places = [centre + (at - (size - 1) / 2) * gap for centre, size in groups for at in range(size)]
+    result = [0.0] * len(heights)
+    for k, place in zip(order, places, strict=True):
+        result[k] = place
+    return result

@@ -1,0 +1,192 @@
+"""The store: what is finished stays finished, whatever happens to the process or the disk."""
+
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+
+import lastswitch as ls
+from lastswitch.errors import ExperimentError
+from lastswitch.experiments.store import TaskStore
+
+TWO = ls.instances.two_arms()
+CYCLES = {"alternate": partial(ls.FixedCycle, [0, 1]), "first": partial(ls.FixedCycle, [0])}
+
+#: A sweep of slow tasks that writes down which task each policy is built for.
+SWEEP = """
+import sys, time
+import lastswitch as ls
+
+log, store, out = sys.argv[1:]
+
+def slow(seed, initial):
+    if seed:  # seed 0 only asks what would be built
+        with open(log, "a") as file:
+            file.write(f"{seed}\\n")
+        time.sleep(0.03)
+    return ls.FixedCycle([0, 1], initial=initial)
+
+if __name__ == "__main__":
+    bandit = ls.instances.two_arms()
+    found = ls.compare(bandit, {"slow": slow}, 200, 60, n_jobs=2, store=store, progress=False)
+    found.save(out)
+"""
+
+
+def task_files(store):
+    """Return the files of finished tasks."""
+    return sorted(store.glob("tasks/*/*.json"))
+
+
+def runs_stored(store):
+    """Return the seeds of the runs a store holds."""
+    from lastswitch.experiments.tasks import task_seeds
+
+    numbers = [re.search(r'"run": (\d+)', path.read_text()) for path in task_files(store)]
+    return {task_seeds(0, "slow", int(found[1]))[1] for found in numbers if found}
+
+
+def test_a_sweep_killed_twice_ends_in_the_same_bytes(tmp_path):
+    """Kill -9 at two random moments: nothing stored is computed again, and the end is the same."""
+    script, store, log = tmp_path / "sweep.py", tmp_path / "store", tmp_path / "log"
+    script.write_text(SWEEP)
+    log.touch()
+    command = [sys.executable, script, log, store, tmp_path / "killed.npz"]
+    for enough in (10, 30):
+        before = len(log.read_text().split())
+        done = runs_stored(store)
+        process = subprocess.Popen(command, start_new_session=True)
+        while len(task_files(store)) < enough:
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(random.random() * 0.1)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        os.killpg(process.pid, signal.SIGKILL)  # its workers, which would end by themselves
+        built = {int(seed) for seed in log.read_text().split()[before:]}
+        assert not built & done
+    before, done = len(log.read_text().split()), runs_stored(store)
+    assert 30 <= len(done) < 60
+    assert subprocess.run(command, check=False, timeout=60).returncode == 0
+    built = [int(seed) for seed in log.read_text().split()[before:]]
+    assert len(built) == len(set(built)) == 60 - len(done)
+    assert not set(built) & done
+
+    whole = ls.compare(
+        TWO,
+        {"slow": lambda seed, initial: ls.FixedCycle([0, 1], initial=initial)},
+        200,
+        60,
+        n_jobs=1,
+        progress=False,
+    )
+    assert whole.save(tmp_path / "whole.npz").read_bytes() == (tmp_path / "killed.npz").read_bytes()
+    assert not list(store.glob("incoming/*"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "binary"])
+def test_a_damaged_file_is_computed_again(damage, tmp_path):
+    """A file that is not what was written reads as absent, never as a result."""
+    first = ls.compare(TWO, CYCLES, 50, 2, n_jobs=1, store=tmp_path, progress=False)
+    for path in task_files(tmp_path):
+        content = path.read_bytes()
+        path.write_bytes(
+            {
+                "cut": content[: len(content) // 2],
+                "changed": content.replace(b'"switches": ', b'"switches": 7'),
+                "empty": b"",
+                "binary": bytes(range(256)),
+            }[damage]
+        )
+    again = ls.compare(TWO, CYCLES, 50, 2, n_jobs=1, store=tmp_path, progress=False)
+    assert (
+        again.save(tmp_path / "a.npz").read_bytes() == first.save(tmp_path / "b.npz").read_bytes()
+    )
+
+
+def test_more_runs_and_policies_reuse_what_is_there(tmp_path):
+    """A larger sweep computes only what is new."""
+    heard = []
+    ls.compare(TWO, CYCLES, 50, 3, n_jobs=1, store=tmp_path, progress=False)
+    wider = CYCLES | {"greedy": ls.OracleGreedy}
+    ls.compare(
+        TWO, wider, 50, 4, n_jobs=1, store=tmp_path, progress=lambda *news: heard.append(news)
+    )
+    assert heard[0] == (3 + 3 + 1, 4 * 3 + 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 1}, {"horizon": 51}, {"bandit": ls.Bandit(TWO.curves, "none", initial=-1)}],
+    ids=["seed", "horizon", "bandit"],
+)
+def test_what_changes_the_result_changes_the_key(change, tmp_path):
+    """Nothing is taken from the store that another sweep would have computed otherwise."""
+    given = {"bandit": TWO, "policies": CYCLES, "horizon": 50, "runs": 1, "n_jobs": 1}
+    ls.compare(**given, store=tmp_path, progress=False)
+    before = len(task_files(tmp_path))
+    heard = []
+    ls.compare(**(given | change), store=tmp_path, progress=lambda *news: heard.append(news))
+    assert len(task_files(tmp_path)) >= before + 2
+
+
+def test_a_parameter_of_the_policy_changes_the_key(tmp_path):
+    """Two policies of one name but other parameters are not mistaken for one another."""
+    for block in ([0, 1], [0, 1, 1]):
+        made = {"cycle": partial(ls.FixedCycle, block)}
+        found = ls.compare(TWO, made, 60, 1, n_jobs=1, store=tmp_path, progress=False)
+        assert found.arm_plays("cycle").mean[1] == 60 * sum(block) / len(block)
+
+
+def test_every_stored_result_says_where_it_comes_from(tmp_path):
+    """Each file holds the versions, the seed, the instance and the policy."""
+    ls.compare(TWO, CYCLES, 50, 1, n_jobs=1, store=tmp_path, progress=False)
+    for path in task_files(tmp_path):
+        for part in ("versions", "instance", "horizon", "numpy"):
+            assert f'"{part}"' in path.read_text()
+
+
+def test_a_folder_that_cannot_be_is_refused_before_anything_runs(tmp_path):
+    """A file where the folder should be: one sentence, at once."""
+    (tmp_path / "taken").write_text("here already")
+    with pytest.raises(ExperimentError, match=r"cannot keep results in .*taken"):
+        ls.compare(TWO, CYCLES, 50, 1, n_jobs=1, store=tmp_path / "taken" / "in", progress=False)
+
+
+def test_a_disk_that_fills_up_names_the_task_and_keeps_the_rest(tmp_path):
+    """The kernel refuses to write more; what was stored before is there for the next try."""
+    store = TaskStore(tmp_path)
+    store.put("aa", {"n": 1}, {}, "the first task")
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, usual[1]))
+        with pytest.raises(ExperimentError, match="cannot store the result of the second task"):
+            store.put("bb", {"n": "x" * 4096}, {}, "the second task")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert (store.get("aa"), store.get("bb")) == ({"n": 1}, None)
+    assert not list((tmp_path / "incoming").iterdir())
+
+
+def test_what_a_dead_process_left_half_written_is_cleared(tmp_path):
+    """Opening the store removes it, but not what a living process is writing."""
+    TaskStore(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as gone:
+        gone.wait()
+    import socket
+
+    dead = tmp_path / "incoming" / f"{socket.gethostname()}-{gone.pid}.abc"
+    alive = tmp_path / "incoming" / f"{socket.gethostname()}-{os.getppid()}.abc"
+    dead.touch()
+    alive.touch()
+    TaskStore(tmp_path)
+    assert (dead.exists(), alive.exists()) == (False, True)
