@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lastswitch.errors import FileError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -77,3 +79,20 @@ def save_figure(
             figure.savefig(path, metadata=stamp)
         written.append(path)
     return written
+
+
+def check_figure_path(path: str | Path) -> Path:
+    """Refuse, before anything is drawn, a path no figure can be written to.
+
+    Examples
+    --------
+    >>> check_figure_path("radio.gif")
+    Traceback (most recent call last):
+    lastswitch.errors.FileError: a figure must end in .png, .svg or .pdf, got 'radio.gif'.
+    """
+    file = Path(path)
+    if file.suffix not in (".png", ".svg", ".pdf"):
+        raise FileError(f"a figure must end in .png, .svg or .pdf, got {str(path)!r}.")
+    if not file.parent.is_dir():
+        raise FileError(f"{file} cannot be written: the folder {file.parent} does not exist.")
+    return file

@@ -129,7 +129,7 @@ def draw_transitions(ax: Axes | None = None, *, streaks: bool = True, depth: int
     Examples
     --------
     >>> sorted(text.get_text() for text in draw_transitions(streaks=False).texts)
-    ['1', '2', 'not played →', '−1', '← played', '≥ 3']
+    ['1', '2', 'not played →', '← played', '−1', '≥3']
     """
     import matplotlib.pyplot as plt
 
@@ -150,7 +150,7 @@ def draw_transitions(ax: Axes | None = None, *, streaks: bool = True, depth: int
                 _arrow(ax, x, places[rested], _RESTED)
         for tau, x in places.items():
             ax.plot(x, 0, "o", ms=_NODE, color="white", mec=INK, mew=1.2, zorder=4)
-            deepest = {depth: "≥ ", lowest: "≤ " if streaks else ""}.get(tau, "")
+            deepest = {depth: "≥", lowest: "≤" if streaks else ""}.get(tau, "")
             text = f"{deepest}{tau}".replace("-", "−")
             ax.text(x, 0, text, ha="center", va="center", zorder=5)
         ax.text(1, 0.86, "← played", color=_PLAYED, ha="right", va="top", transform=ax.transAxes)
