@@ -1,0 +1,288 @@
+"""From a log to curves: :func:`fit_curves` and what it returns."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from lastswitch.bandit import Bandit
+from lastswitch.errors import LastSwitchWarning, LogError
+from lastswitch.logs.armfit import ArmFit, FitRules, fit_arm
+from lastswitch.logs.cleaning import BadRows, Events, describe_row, read_events, refuse_bad_rows
+from lastswitch.logs.counts import Census, Counts, Floats, count_states
+from lastswitch.logs.source import BackendLike, Columns, LogLike, Source, open_log, select_columns
+from lastswitch.logs.states import (
+    Together,
+    clock_rounds,
+    plays_by_clock,
+    plays_in_order,
+    with_states,
+)
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
+
+ScaleRule = Literal["none", "clip", "minmax"]
+
+#: What every page, table and figure made from a log must say.
+CAUTION = (
+    "Logs are not experiments: what was played was chosen by someone, for reasons the log does "
+    "not hold (who was shown what, when, and who stayed). Take these curves as a start for "
+    "learning, not as proof."
+)
+
+
+class Scale(NamedTuple):
+    """How rewards were brought to [0, 1]: ``(reward - low) / (high - low)``, then cut if asked."""
+
+    rule: ScaleRule
+    low: float = 0.0
+    high: float = 1.0
+
+
+class Prior(NamedTuple):
+    """Counts and sums of rewards by arm and depth, a warm start for learning."""
+
+    rest_counts: Floats
+    rest_sums: Floats
+    streak_counts: Floats
+    streak_sums: Floats
+
+
+@dataclass(frozen=True)
+class LogSummary:
+    """What was read: rows, what was wrong with some, and how rounds and rewards were made."""
+
+    rows: int
+    plays: int
+    subjects: int
+    merged: int
+    every: str | float | None
+    scale: Scale
+    bad: tuple[BadRows, ...] = ()
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What was done to the log's rows that its owner should know."""
+        found = [str(entry) for entry in self.bad]
+        if self.merged:
+            found.append(f"{self.merged:,} × event joined to another of its subject, arm and round")
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class CurveFit:
+    """Curves fitted to a log, with what they rest on.
+
+    Examples
+    --------
+    >>> from lastswitch.logs import simulate
+    >>> truth = Bandit([([0.2, 0.8], [0.1]), ([0.4], [0.4])], names=["jazz", "talk"])
+    >>> fit = fit_curves(simulate(truth, subjects=200, rounds=50, seed=1))
+    >>> fit.bandit.names, round(fit.bandit.mean(0, 2), 1)
+    (('jazz', 'talk'), 0.8)
+    """
+
+    arms: tuple[ArmFit, ...]
+    counts: Counts
+    summary: LogSummary
+    rules: FitRules
+
+    @cached_property
+    def bandit(self) -> Bandit:
+        """The fitted curves as a bandit. Arms start rested as long as the log ever saw."""
+        noise, sigma = ("bernoulli", 0.1) if self.binary else ("gaussian", self._residual())
+        return Bandit(
+            [arm.curve for arm in self.arms],
+            noise=noise if sigma > 0 else "none",  # type: ignore[arg-type]
+            names=self.counts.names,
+            initial=[len(arm.curve.rest) for arm in self.arms],
+            sigma=sigma,
+        )
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether every reward counted was 0 or 1."""
+        return is_binary(self.counts)
+
+    @property
+    def log_mean(self) -> float:
+        """What the log earned per play."""
+        return float(self.counts.total.sum() / self.counts.events.sum())
+
+    def prior(self) -> Prior:
+        """Return counts and sums by arm and depth; first plays are in neither.
+
+        Examples
+        --------
+        >>> from lastswitch.logs import simulate
+        >>> truth = Bandit([([0.2, 0.8], [0.1]), ([0.4], [0.4])])
+        >>> prior = fit_curves(simulate(truth, subjects=20, rounds=50, seed=1)).prior()
+        >>> prior.rest_counts.shape == prior.rest_sums.shape, prior.streak_counts.shape[0]
+        (True, 2)
+        """
+        events, total, _ = self.counts.pooled
+        rests = slice(1, 1 + self.counts.rest)
+        runs = slice(1 + self.counts.rest, None)
+        return Prior(events[:, rests], total[:, rests], events[:, runs], total[:, runs])
+
+    def _residual(self) -> float:
+        """Return the standard deviation of rewards around the mean of their state."""
+        events, total, squares = self.counts.pooled
+        inside = squares - np.divide(total**2, events, out=np.zeros_like(total), where=events > 0)
+        return float(np.sqrt(max(inside.sum(), 0.0) / events.sum()))
+
+
+def fit_curves(
+    log: LogLike,
+    *,
+    subject: str | None = "subject",
+    time: str = "time",
+    arm: str = "arm",
+    reward: str = "reward",
+    every: str | float | None = None,
+    together: Together = "mean",
+    scale: ScaleRule = "none",
+    strict: bool = False,
+    backend: BackendLike = None,
+    max_rest: int = 60,
+    max_streak: int = 20,
+    level: float = 0.95,
+    min_events: int = 30,
+    smooth: float | None = None,
+    memory: str = "3GB",
+) -> CurveFit:
+    """Fit what every arm pays, rested and repeated, to a log of events.
+
+    Parameters
+    ----------
+    log
+        A CSV or Parquet file, several, a folder or a pattern; a data frame (pandas, Polars,
+        Arrow); or an Ibis table. It is only read.
+    subject, time, arm, reward
+        The columns that say who, when, what was played and what it paid. ``subject=None`` takes
+        the whole log as one subject's.
+    every
+        None: each subject's events in order are its rounds (events at one time in the order of
+        their arms' names, then rewards). ``"1d"``, ``"12h"``, ``"1w"``, ...: the clock gives the
+        rounds, so a day without events is a day of rest. A number for times that are numbers.
+    together
+        With ``every``: what several events of one subject and arm in one round pay, their
+        ``"mean"`` or ``"max"``. They are one play.
+    scale
+        ``"none"``: rewards are in [0, 1] already (others are refused). ``"clip"`` cuts them there,
+        ``"minmax"`` maps the smallest to 0 and the largest to 1.
+    strict
+        Refuse a log with bad rows instead of leaving them out with a notice.
+    backend
+        ``"duckdb"`` (the default, embedded), ``"spark"``, or an Ibis connection.
+    max_rest, max_streak
+        Depth of the tables: longer rests and streaks are counted with the last.
+    level
+        Confidence of the intervals.
+    min_events
+        States with fewer events are pooled with their neighbours.
+    smooth
+        Average each rest value with its neighbours within about this many rounds.
+    memory
+        What the embedded engine may hold before it spills to disk.
+
+    Examples
+    --------
+    >>> from lastswitch.logs import simulate
+    >>> truth = Bandit([([0.2, 0.8], [0.1]), ([0.4], [0.4])], names=["jazz", "talk"])
+    >>> log = simulate(truth, subjects=200, rounds=50, seed=1)
+    >>> fit_curves(log, every="1d").arms[0].rest[1].mean > 0.7
+    True
+    """
+    rules = FitRules(level, min_events, smooth)
+    _check_rules(rules, max_rest, max_streak, scale, together)
+    columns = Columns(subject, time, arm, reward)
+    with open_log(log, backend, memory) as source:
+        events = read_events(source, select_columns(source.table, columns))
+        if strict:
+            refuse_bad_rows(events.bad)
+        factor = _scale(events, scale)
+        states = states_of(_scaled(events.table, factor), events, every, together)
+        census = count_states(states, source.connection, max_rest, max_streak)
+        bad = (*events.bad, *_copies(source, states, census))
+    if strict:
+        refuse_bad_rows(bad)
+    summary = LogSummary(
+        events.rows, census.plays, events.subjects, census.merged, every, factor, bad
+    )
+    if bad:
+        listing = "\n".join(f"  {entry}" for entry in bad)
+        warnings.warn(f"bad rows left out:\n{listing}", LastSwitchWarning, stacklevel=2)
+    return fit_counts(census.counts, summary, rules)
+
+
+def fit_counts(counts: Counts, summary: LogSummary, rules: FitRules) -> CurveFit:
+    """Fit curves to counts already made."""
+    binary = is_binary(counts)
+    arms = tuple(fit_arm(counts, arm, rules, binary) for arm in range(counts.n_arms))
+    return CurveFit(arms, counts, summary, rules)
+
+
+def is_binary(counts: Counts) -> bool:
+    """Say whether every reward was 0 or 1: then, and only then, squares sum to the same."""
+    return bool(np.allclose(counts.squares, counts.total, rtol=0, atol=1e-9))
+
+
+def states_of(table: Table, events: Events, every: str | float | None, together: Together) -> Table:
+    """Return every play of the log with its state."""
+    if every is None:
+        return with_states(plays_in_order(table))
+    return with_states(plays_by_clock(table, clock_rounds(every, events.clock), together))
+
+
+def _check_rules(
+    rules: FitRules, max_rest: int, max_streak: int, scale: str, together: str
+) -> None:
+    if scale not in ("none", "clip", "minmax"):
+        raise LogError(f"scale must be 'none', 'clip' or 'minmax', got {scale!r}.")
+    if together not in ("mean", "max"):
+        raise LogError(f"together must be 'mean' or 'max', got {together!r}.")
+    if max_rest < 1 or max_streak < 1:
+        raise LogError(
+            f"max_rest and max_streak must be at least 1, got {max_rest} and {max_streak}."
+        )
+    if not 0 < rules.level < 1:
+        raise LogError(f"level must lie strictly between 0 and 1, got {rules.level!r}.")
+    if rules.min_events < 1:
+        raise LogError(f"min_events must be at least 1, got {rules.min_events!r}.")
+    if rules.smooth is not None and not rules.smooth > 0:
+        raise LogError(f"smooth must be a number of rounds above 0, got {rules.smooth!r}.")
+
+
+def _scale(events: Events, rule: ScaleRule) -> Scale:
+    low, high = events.lowest, events.highest
+    if rule == "none" and (low < 0 or high > 1):
+        raise LogError(
+            f"rewards must lie in [0, 1], but go from {low:g} to {high:g}; use scale='minmax' to "
+            "map that range to [0, 1], or scale='clip' to cut what lies outside."
+        )
+    if rule != "minmax":
+        return Scale(rule)
+    if low == high:
+        raise LogError(f"every reward is {low:g}: there is no range to scale by scale='minmax'.")
+    return Scale(rule, low, high)
+
+
+def _scaled(table: Table, scale: Scale) -> Table:
+    if scale.rule == "none":
+        return table
+    unit = (table.reward - scale.low) / (scale.high - scale.low)
+    return table.mutate(reward=unit.clip(lower=0.0, upper=1.0))
+
+
+def _copies(source: Source, states: Table, census: Census) -> tuple[BadRows, ...]:
+    if not census.copies:
+        return ()
+    few = states.filter(states.copies > 0).select("subject", "arm", "reward").limit(3)
+    rows: list[dict[str, Any]] = source.connection.to_pyarrow(few).to_pylist()
+    return (BadRows("copy", census.copies, tuple(map(describe_row, rows))),)

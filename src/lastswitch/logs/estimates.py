@@ -1,0 +1,196 @@
+"""From counts to values: means with intervals, sparse states pooled, streaks made to fall.
+
+What is *seen* in a state (its mean and interval) and what the curve *uses* there (its value) are
+kept apart: a pooled or levelled value never hides the state's own mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch.logs.counts import Floats, Tally
+
+Bools = NDArray[np.bool_]
+
+# States deeper than some rest are taken as one when nothing tells them apart at this level.
+_ALIKE = 0.01
+
+
+class Interval(NamedTuple):
+    """A mean, the ends of its confidence interval, and its standard error."""
+
+    mean: float
+    low: float
+    high: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the log says about one arm in one state.
+
+    ``mean``, ``low`` and ``high`` are of the events in ``states``: the state itself, or, where it
+    has too few, the neighbours it was pooled with. ``value`` is what the curve uses.
+    ``tau`` is None for "never played before".
+    """
+
+    tau: int | None
+    events: int
+    mean: float
+    low: float
+    high: float
+    value: float
+    states: tuple[int, ...]
+
+
+def interval(tally: Tally, level: float, binary: bool) -> Interval:
+    """Return the mean of the rewards in ``tally`` (one entry per group of subjects).
+
+    Wilson's interval for rewards of 0 and 1, Student's for others. Rewards of one subject may be
+    alike, which makes many events worth fewer: the variance between groups of subjects gives a
+    design effect, and the number of events is divided by it where it is above one.
+
+    Examples
+    --------
+    >>> ones = np.ones(50)
+    >>> found = interval(Tally(4 * ones, 2 * ones, 2 * ones), 0.95, binary=True)
+    >>> round(found.mean, 3), round(found.low, 2), round(found.high, 2)
+    (0.5, 0.43, 0.57)
+    """
+    from scipy.stats import t
+
+    events, total = float(tally.events.sum()), float(tally.total.sum())
+    if events == 0:
+        return Interval(float("nan"), 0.0, 1.0, float("nan"))
+    mean = min(max(total / events, 0.0), 1.0)
+    spread = max(float(tally.squares.sum()) / events - mean**2, 0.0)
+    groups = int(np.count_nonzero(tally.events))
+    effect = _design_effect(tally, mean, spread)
+    worth = events / effect
+    quantile = float(t.ppf((1 + level) / 2, max(groups - 1, 1) if groups > 1 else max(events, 2)))
+    if binary or spread == 0.0:  # identical rewards say nothing of their spread: Wilson does
+        centre = (mean + quantile**2 / (2 * worth)) / (1 + quantile**2 / worth)
+        half = (quantile / (1 + quantile**2 / worth)) * np.sqrt(
+            mean * (1 - mean) / worth + quantile**2 / (4 * worth**2)
+        )
+        smoothed = (total + 0.5) / (events + 1)  # keeps the error of an all-zero state above 0
+        error = np.sqrt(smoothed * (1 - smoothed) / worth) if binary else 0.0
+    else:
+        centre = mean
+        error = np.sqrt(spread / max(worth - 1, 1.0))
+        half = quantile * error
+    # Rounding must not put the mean outside its own interval.
+    low, high = min(max(centre - half, 0.0), mean), max(min(centre + half, 1.0), mean)
+    return Interval(mean, float(low), float(high), float(error))
+
+
+def _design_effect(tally: Tally, mean: float, spread: float) -> float:
+    groups = int(np.count_nonzero(tally.events))
+    events = float(tally.events.sum())
+    if groups < 2 or spread <= 0.0 or events <= groups:
+        return 1.0
+    residual = tally.total - mean * tally.events
+    clustered = groups / (groups - 1) * float(np.sum(residual**2)) / events**2
+    return max(clustered / (spread / events), 1.0)
+
+
+def pool_sparse(events: Floats, least: int) -> Bools:
+    """Say which states each state is estimated from, as a square matrix of booleans.
+
+    A state with at least ``least`` events stands alone. Sparser neighbours are joined, in order,
+    until they have enough together; what is still too little borrows the next state before it
+    (or after), which itself stays as it is.
+
+    Examples
+    --------
+    >>> pool_sparse(np.array([50.0, 3, 4, 50]), least=5).astype(int).tolist()
+    [[1, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
+    >>> pool_sparse(np.array([50.0, 3]), least=5).astype(int).tolist()
+    [[1, 0], [1, 1]]
+    """
+    size = len(events)
+    matrix = np.eye(size, dtype=bool)
+    for begin, end in _sparse_runs(events, least):
+        cuts, held = [begin], 0.0
+        for state in range(begin, end):
+            held += events[state]
+            if held >= least:
+                cuts.append(state + 1)
+                held = 0.0
+        borrows = len(cuts) == 1
+        cuts = [begin, end] if borrows else [*cuts[:-1], end]  # what is left joins the last pool
+        for low, high in pairwise(cuts):
+            matrix[low:high, low:high] = True
+        if borrows and size > end - begin:
+            matrix[begin:end, begin - 1 if begin > 0 else end] = True
+    return matrix
+
+
+def _sparse_runs(events: Floats, least: int) -> Iterator[tuple[int, int]]:
+    sparse = np.concatenate([[False], events < least, [False]])
+    edges = np.flatnonzero(sparse[1:] != sparse[:-1])
+    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+
+
+def level_tail(matrix: Bools, means: Floats, errors: Floats) -> Bools:
+    """Join the deepest states that cannot be told apart into one: the curve has levelled off.
+
+    Going back from the deepest state, states are joined for as long as a chi-squared test of
+    equal means does not reject.
+
+    Examples
+    --------
+    >>> means, errors = np.array([0.1, 0.5, 0.52]), np.array([0.02, 0.02, 0.02])
+    >>> level_tail(np.eye(3, dtype=bool), means, errors).astype(int).tolist()
+    [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
+    """
+    from scipy.special import chdtrc
+
+    changes = (matrix[1:] != matrix[:-1]).any(axis=1)
+    pools = [0, *(np.flatnonzero(changes) + 1).tolist()]
+    begin = pools[-1]
+    for first in range(len(pools) - 2, -1, -1):
+        chosen = pools[first:]
+        weight = 1 / np.maximum(errors[chosen], 1e-9) ** 2
+        common = np.average(means[chosen], weights=weight)
+        distance = float(np.sum(weight * (means[chosen] - common) ** 2))
+        if chdtrc(len(chosen) - 1, distance) < _ALIKE:
+            break
+        begin = pools[first]
+    joined = matrix.copy()
+    joined[begin:] = False
+    joined[begin:, begin:] = True
+    return joined
+
+
+def falling(values: Floats, weights: Floats) -> Floats:
+    """Return the closest nonincreasing values, weighted by events.
+
+    Examples
+    --------
+    >>> falling(np.array([0.5, 0.2, 0.4]), np.array([1.0, 1.0, 1.0])).round(3).tolist()
+    [0.5, 0.3, 0.3]
+    """
+    from scipy.optimize import isotonic_regression
+
+    fit = isotonic_regression(values, weights=np.maximum(weights, 1e-9), increasing=False)
+    return np.asarray(fit.x, dtype=float)
+
+
+def smoothed(values: Floats, weights: Floats, width: float) -> Floats:
+    """Average each value with its neighbours, by events and by a Gaussian ``width`` rounds wide.
+
+    Examples
+    --------
+    >>> smoothed(np.array([0.0, 1.0, 0.0]), np.ones(3), 0.5).round(2).tolist()
+    [0.12, 0.79, 0.12]
+    """
+    place = np.arange(len(values))
+    kernel = np.exp(-0.5 * ((place[:, None] - place) / width) ** 2) * np.maximum(weights, 1e-9)
+    return np.asarray(kernel @ values / kernel.sum(axis=1))

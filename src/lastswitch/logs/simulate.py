@@ -1,0 +1,141 @@
+"""Simulated logs whose truth is known: for tests, for power checks, for trying things out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._extras import load_extra
+from lastswitch._random import stream
+from lastswitch.bandit import Bandit
+from lastswitch.errors import LogError
+from lastswitch.logs.counts import Floats
+
+#: From the states of all subjects, shape (subjects, arms), to the chance of each arm.
+Chooser: TypeAlias = Callable[[NDArray[np.int64]], Floats]
+
+_START = np.datetime64("2024-01-01T12:00:00", "us")
+
+
+def simulate(
+    bandit: Bandit,
+    subjects: int,
+    rounds: int,
+    seed: int = 0,
+    *,
+    policy: Chooser | Sequence[float] | None = None,
+    idle: float = 0.0,
+    spread: float = 0.0,
+) -> Any:
+    """Return a log as an Arrow table: ``subject, time, arm, reward, propensity``, a round a day.
+
+    Parameters
+    ----------
+    bandit
+        The truth.
+    subjects, rounds
+        Everyone lives through ``rounds`` days.
+    policy
+        The chance of each arm: None for equal chances, a list of chances, or a function of the
+        states of all subjects (subjects, arms) returning chances of that shape.
+    idle
+        The chance that a day passes without an event, which rests every arm.
+    spread
+        How much subjects differ, from 0 (not at all) to 1: half of them are paid more and half
+        less than the curves say, by up to this share of what the mean allows.
+
+    Examples
+    --------
+    >>> log = simulate(Bandit([([1.0], [0.0])]), subjects=1, rounds=3, seed=0)
+    >>> log["reward"].to_pylist()
+    [1.0, 0.0, 0.0]
+    """
+    if subjects < 1 or rounds < 1:
+        raise LogError(f"subjects and rounds must be at least 1, got {subjects} and {rounds}.")
+    if not (0 <= idle < 1 and 0 <= spread <= 1):
+        raise LogError(f"idle must lie in [0, 1) and spread in [0, 1], got {idle} and {spread}.")
+    choose = _chooser(policy, bandit.n_arms)
+    rng = {use: stream(seed, "logs", use) for use in ("arm", "idle", "noise", "subject")}
+    tilt = spread * rng["subject"].choice([-1.0, 1.0], size=subjects)
+    states = np.tile(bandit.start(), (subjects, 1))
+    everyone = np.arange(subjects)
+    days = []
+    for day in range(rounds):
+        chances = _checked(choose(states), states.shape)
+        arms = _drawn(chances, rng["arm"])
+        active = rng["idle"].random(subjects) >= idle
+        mean = _means(bandit, arms, states[everyone, arms])
+        mean = mean + tilt * np.minimum(mean, 1 - mean)
+        reward = _rewards(bandit, mean, rng["noise"])
+        days.append(
+            (
+                everyone[active],
+                np.full(active.sum(), day),
+                arms[active],
+                reward[active],
+                chances[everyone, arms][active],
+            )
+        )
+        rested = np.maximum(states, 0) + 1
+        played = np.minimum(states[everyone, arms], 0) - 1
+        states = rested
+        states[everyone[active], arms[active]] = played[active]
+    return _table(bandit, [np.concatenate(column) for column in zip(*days, strict=True)])
+
+
+def _chooser(policy: Chooser | Sequence[float] | None, n_arms: int) -> Chooser:
+    if callable(policy):
+        return policy
+    row = np.full(n_arms, 1 / n_arms) if policy is None else np.asarray(policy, dtype=float)
+    return lambda states: np.broadcast_to(row, (len(states), len(row)))
+
+
+def _checked(chances: Floats, shape: tuple[int, ...]) -> Floats:
+    if chances.shape != shape or (chances < 0).any() or not np.allclose(chances.sum(axis=1), 1):
+        raise LogError(
+            f"a policy must give each of {shape[1]} arms a chance of at least 0, summing to 1 per "
+            f"subject; got an array of shape {chances.shape}."
+        )
+    return chances
+
+
+def _drawn(chances: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+    height = np.cumsum(chances, axis=1)
+    draw = rng.random((len(chances), 1)) * height[:, -1:]
+    arms: NDArray[np.int64] = np.minimum((draw >= height).sum(axis=1), chances.shape[1] - 1)
+    return arms
+
+
+def _means(bandit: Bandit, arms: NDArray[np.int64], taus: NDArray[np.int64]) -> Floats:
+    means = np.empty(len(arms))
+    for arm in range(bandit.n_arms):
+        mine = arms == arm
+        means[mine] = bandit.curves[arm](taus[mine])
+    return means
+
+
+def _rewards(bandit: Bandit, mean: Floats, rng: np.random.Generator) -> Floats:
+    if bandit.noise == "bernoulli":
+        return (rng.random(len(mean)) < mean).astype(float)
+    if bandit.noise == "gaussian":
+        return mean + bandit.sigma * rng.standard_normal(len(mean))
+    return mean
+
+
+def _table(bandit: Bandit, columns: list[NDArray[Any]]) -> Any:
+    arrow = load_extra("pyarrow", "logs")
+    subject, day, arm, reward, propensity = columns
+    order = np.lexsort((day, subject))
+    names = arrow.array(list(bandit.names))
+    return arrow.table(
+        {
+            "subject": arrow.array(subject[order] + 1),
+            "time": arrow.array(_START + day[order] * np.timedelta64(1, "D")),
+            "arm": names.take(arrow.array(arm[order])),
+            "reward": arrow.array(reward[order]),
+            "propensity": arrow.array(propensity[order]),
+        }
+    )

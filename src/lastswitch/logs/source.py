@@ -1,0 +1,228 @@
+"""Reading a log: files, data frames and database tables as one Ibis table, never modified."""
+
+from __future__ import annotations
+
+import glob
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from lastswitch._extras import load_extra
+from lastswitch._suggest import suggestion
+from lastswitch.errors import InputTypeError, LogError
+
+if TYPE_CHECKING:
+    from ibis.backends import BaseBackend
+    from ibis.expr.types import Table
+
+#: A path, several paths, a data frame (pandas, Polars, Arrow) or an Ibis table.
+LogLike: TypeAlias = Any
+#: ``"duckdb"`` (embedded, the default), ``"spark"``, or any Ibis connection.
+BackendLike: TypeAlias = Any
+Format = Literal["csv", "parquet"]
+
+_SUFFIXES: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_PACKED = (".gz", ".zst")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of the log say who, when, what was played and what happened."""
+
+    subject: str | None
+    time: str
+    arm: str
+    reward: str
+    propensity: str | None = None
+
+    def chosen(self) -> dict[str, str]:
+        """Return the log's column for each role that has one."""
+        return {role: column for role, column in vars(self).items() if column is not None}
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened log: its table, its connection, and the lines its reader had to give up on."""
+
+    table: Table
+    connection: BaseBackend
+    lost_lines: Callable[[], list[str]]
+
+
+@contextmanager
+def open_log(log: LogLike, backend: BackendLike = None, memory: str = "3GB") -> Iterator[Source]:
+    """Open ``log`` for reading; what was opened here is closed at the end.
+
+    ``memory`` is where the embedded engine starts spilling to disk.
+    """
+    with _connected(log, backend, memory) as connection:
+        lost: Callable[[], list[str]] = list
+        if isinstance(log, str | Path) or _is_list_of_paths(log):
+            paths, kind = _files(log)
+            if kind == "parquet":
+                table = connection.read_parquet(paths)
+            elif connection.name == "duckdb":
+                # Text only: a value that cannot be read must be counted, not stop the reading.
+                table = connection.read_csv(
+                    paths, all_varchar=True, header=True, store_rejects=True
+                )
+                lost = lambda: _rejected(connection)  # noqa: E731
+            else:
+                table = connection.read_csv(paths, header=True, inferSchema=False)
+        else:
+            table = _as_table(log)
+        yield Source(table, connection, lost)
+
+
+def select_columns(table: Table, columns: Columns) -> Table:
+    """Return the log with its named columns only, renamed to their roles.
+
+    Nothing else is ever read, so a wide log costs no more than a narrow one.
+    """
+    for role, column in columns.chosen().items():
+        if column not in table.columns:
+            raise LogError(
+                f"the log has no column {column!r} for the {role}"
+                f"{suggestion(column, table.columns)}; its columns are {list(table.columns)}."
+            )
+    picked = {role: table[column] for role, column in columns.chosen().items()}
+    if columns.subject is None:
+        picked["subject"] = load_extra("ibis", "logs").literal("all")
+    return table.select(**picked)
+
+
+@contextmanager
+def _connected(log: LogLike, backend: BackendLike, memory: str) -> Iterator[BaseBackend]:
+    ibis = load_extra("ibis", "logs")
+    if backend is None and isinstance(log, ibis.expr.types.Table):
+        yield log.get_backend() if not _is_memory_table(log) else ibis.duckdb.connect()
+    elif backend in (None, "duckdb"):
+        load_extra("duckdb", "logs")
+        with tempfile.TemporaryDirectory(prefix="lastswitch-") as folder:
+            connection = ibis.duckdb.connect(
+                memory_limit=memory, temp_directory=folder, preserve_insertion_order=False
+            )
+            try:
+                yield connection
+            finally:
+                connection.disconnect()
+    elif backend == "spark":
+        with _spark_session() as session:
+            yield ibis.pyspark.connect(session)
+    elif isinstance(backend, ibis.backends.BaseBackend):
+        yield backend
+    else:
+        raise InputTypeError(
+            f"backend must be 'duckdb', 'spark' or an Ibis connection, got {backend!r}."
+        )
+
+
+@contextmanager
+def _spark_session() -> Iterator[Any]:
+    """Yield the running Spark session, or a local one that ends with this call."""
+    sql = load_extra("pyspark.sql", "spark")
+    running = sql.SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    # Local mode talks to itself only: every socket is bound to the loopback address.
+    session = (
+        sql.SparkSession.builder.master("local[*]")
+        .appName("lastswitch")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _is_list_of_paths(log: LogLike) -> bool:
+    return (
+        isinstance(log, Sequence)
+        and len(log) > 0
+        and all(isinstance(item, str | Path) for item in log)
+    )
+
+
+def _is_memory_table(table: Table) -> bool:
+    operations = load_extra("ibis.expr.operations", "logs")
+    return bool(table.op().find(operations.InMemoryTable)) and not table.op().find(
+        operations.DatabaseTable
+    )
+
+
+def _files(log: str | Path | Sequence[str | Path]) -> tuple[list[str], Format]:
+    """Return the files ``log`` names, and their one format."""
+    given = [log] if isinstance(log, str | Path) else list(log)
+    paths = [path for item in given for path in _expanded(item)]
+    kinds = {path: _format(path) for path in paths}
+    if len(set(kinds.values())) > 1:
+        raise LogError(f"a log must be all CSV or all Parquet, got both: {sorted(kinds)[:6]}.")
+    return paths, next(iter(kinds.values()))
+
+
+def _expanded(item: str | Path) -> list[str]:
+    path = Path(item)
+    if path.is_dir():
+        found = [str(file) for file in sorted(path.rglob("*")) if _known_suffix(file) is not None]
+        what = "no CSV or Parquet file in folder"
+    else:
+        found = [str(path)] if path.is_file() else sorted(glob.glob(str(item), recursive=True))
+        what = "no such log"
+    if not found:
+        raise LogError(
+            f"{what}: {str(item)!r}; give a file, a folder or a pattern like 'logs/*.csv'."
+        )
+    return found
+
+
+def _known_suffix(path: Path) -> Format | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in _PACKED:
+        suffixes.pop()
+    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
+def _format(path: str) -> Format:
+    known = _known_suffix(Path(path))
+    if known is None:
+        raise LogError(
+            f"cannot tell what {path!r} is: a log is a .csv, .tsv or .parquet file "
+            "(a .gz or .zst of one is fine too)."
+        )
+    return known
+
+
+def _as_table(log: LogLike) -> Table:
+    ibis = load_extra("ibis", "logs")
+    if isinstance(log, ibis.expr.types.Table):
+        return log
+    if not hasattr(log, "columns") and not hasattr(log, "schema"):
+        raise InputTypeError(
+            f"a log is a path, a list of paths, a data frame or an Ibis table, got {type(log)!r}."
+        )
+    return ibis.memtable(log)
+
+
+def _rejected(connection: Any) -> list[str]:
+    """Return the lines the CSV reader could not split into columns, with their numbers."""
+    rows = connection.con.execute(
+        "SELECT line, any_value(csv_line) FROM reject_errors "
+        "WHERE scan_id = (SELECT min(scan_id) FROM reject_errors) "
+        "GROUP BY file_id, line ORDER BY file_id, line"
+    ).fetchall()
+    return [f"line {line}: {text}" for line, text in rows]
