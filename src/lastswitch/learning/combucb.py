@@ -62,13 +62,15 @@ class BlockUCB(Policy):
         ``learn`` is told in ``note`` how many slots of the planned part were over, negative before.
         """
 
+    def bounds(self) -> FloatArray:
+        """Return the table to plan on, one row per arm: unseen states first, then the paper's U."""
+        return unvisited_first(self.estimates.optimistic(self.alpha, self.blocks + 1), self.block)
+
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the next arm of the subject's block, planning a new one where it ended."""
         block, at = track.block, track.at
         if at >= len(block) or (allowed is not None and not allowed[block[at]]):
-            bounds = self.estimates.optimistic(self.alpha, self.blocks + 1)
-            bounds = unvisited_first(bounds, self.block)
-            block = track.block = self.next_block(track, allowed, bounds)
+            block = track.block = self.next_block(track, allowed, self.bounds())
             at = 0
             self.blocks += 1
         track.at = at + 1
