@@ -1,0 +1,148 @@
+"""Figures say what the bandit says: values, sides, names, arrows."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
+
+from lastswitch import Bandit, Curve
+from lastswitch.curves import constant, periodic
+from lastswitch.drawing import check_figure_path, save_figure
+from lastswitch.errors import FileError
+from lastswitch.figures import draw_bandit, draw_curves, draw_transitions, figure_1
+from lastswitch.instances import five_arms, random_bandit, two_arms
+from strategies import bandits
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Leave no figure open behind a test."""
+    yield
+    plt.close("all")
+
+
+def points(axes):
+    """Return every marked point of the axes, as {(state, value)}."""
+    marked = [line for line in axes.lines if line.get_marker() not in ("None", "", " ")]
+    return {(int(x), float(y)) for line in marked for x, y in zip(*line.get_data(), strict=True)}
+
+
+def legend(axes):
+    """Return the names in the legend."""
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+@hypothesis_settings(max_examples=10)
+@given(bandit=bandits())
+def test_every_marked_point_is_a_value_of_a_curve_and_every_state_that_differs_is_marked(bandit):
+    """Points are exactly the bandit's values, on the side of their state."""
+    axes = draw_curves(bandit, Figure().subplots())
+    drawn = points(axes)
+    assert all(any(curve(tau) == value for curve in bandit.curves) for tau, value in drawn)
+    for curve in bandit.curves:
+        support = curve.support()
+        taus = [*range(-support.streak, 0), *range(1, support.rest + 1)]
+        assert {(tau, curve(tau)) for tau in taus} <= drawn
+
+
+def test_rest_is_drawn_right_of_zero_and_streak_left():
+    """The paper's orientation."""
+    axes = draw_curves(Bandit([Curve([0.2, 0.9], [0.1, 0.0])]))
+    assert points(axes) == {(1, 0.2), (2, 0.9), (-1, 0.1), (-2, 0.0)}
+
+
+def test_a_season_is_drawn_twice():
+    """Two periods show that it repeats."""
+    axes = draw_curves(Bandit([periodic([0.1, 0.5, 0.9], streak=0.0)]))
+    assert {(1, 0.1), (2, 0.5), (3, 0.9), (4, 0.1), (5, 0.5), (6, 0.9)} <= points(axes)
+
+
+def test_arms_with_equal_curves_share_a_line_and_a_name():
+    """Three constant arms of one value are one line."""
+    assert legend(draw_curves(five_arms())) == ["arm 0", "arm 1", "arm 2, arm 3, arm 4"]
+
+
+def test_many_alike_are_counted_not_listed():
+    """A long list of names would not fit."""
+    assert legend(draw_curves(Bandit([constant(0.5)] * 30))) == ["arm 0 and 29 alike"]
+
+
+def test_a_legend_of_many_curves_is_summed_up():
+    """Ten names, then a count."""
+    names = legend(draw_curves(random_bandit("uniform", 14, 3, 0)))
+    assert names[:2] == ["arm 0", "arm 1"]
+    assert names[-1] == "and 4 more"
+    assert len(names) == 11
+
+
+def test_drawing_into_given_axes_uses_them():
+    """The axes come back, so that calls can be chained."""
+    axes = Figure().subplots()
+    assert two_arms().plot(axes) is axes
+    assert axes.lines
+
+
+def test_plot_without_axes_makes_its_own():
+    """In a notebook nothing needs to be prepared."""
+    assert two_arms().plot().figure in map(plt.figure, plt.get_fignums())
+
+
+def test_a_very_deep_curve_is_cut_at_the_edge():
+    """A thousand states do not make a thousand columns."""
+    axes = draw_curves(Bandit([Curve(np.linspace(0, 1, 1000), [0.0])]))
+    assert axes.get_xlim()[1] < 100
+
+
+@pytest.mark.parametrize(("streaks", "states", "moves"), [(True, 6, 12), (False, 4, 8)])
+def test_the_diagram_has_two_moves_out_of_every_state(streaks, states, moves):
+    """Reduced to 6 and 4 states as in the paper; each state can be played or not."""
+    axes = draw_transitions(streaks=streaks)
+    assert len([text for text in axes.texts if "played" not in text.get_text()]) == states
+    assert sum(isinstance(patch, FancyArrowPatch) for patch in axes.patches) == moves
+
+
+def test_the_diagram_of_a_bandit_shows_streaks_only_if_they_matter():
+    """A bandit stated in delays gets the delay model's diagram."""
+    flat, worn = draw_bandit(two_arms()), draw_bandit(random_bandit("satiating", 2, 3, 0))
+    assert "≤−3" not in [text.get_text() for text in flat.axes[1].texts]
+    assert "≤−3" in [text.get_text() for text in worn.axes[1].texts]
+
+
+def test_figure_1_compares_the_two_models():
+    """LSD on the left, delays on the right; curves above, moves below."""
+    figure = figure_1()
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["LSD bandits", "Delay-dependent rewards", "", ""]
+    streak_side = [{y for x, y in points(axes) if x < 0} for axes in figure.axes[:2]]
+    assert len(streak_side[0]) > 2 * len(streak_side[1])
+
+
+@pytest.mark.parametrize("format_", ["png", "svg", "pdf"])
+def test_the_same_bandit_gives_the_same_bytes(tmp_path, format_):
+    """Drawing twice gives the same file, in every format."""
+    one, two = (
+        save_figure(draw_curves(two_arms()).figure, tmp_path / name, [format_])[0].read_bytes()
+        for name in "ab"
+    )
+    assert len(one) > 1000
+    assert one == two
+
+
+def test_drawing_leaves_the_caller_s_settings_alone():
+    """The house style ends with the figure."""
+    before = dict(plt.rcParams)
+    draw_bandit(five_arms())
+    assert dict(plt.rcParams) == before
+
+
+def test_a_figure_that_cannot_be_written_is_refused(tmp_path):
+    """An unknown format and a missing folder are both named."""
+    with pytest.raises(FileError, match=r"must end in \.png, \.svg or \.pdf, got 'a\.gif'"):
+        check_figure_path("a.gif")
+    with pytest.raises(FileError, match=r"the folder .*missing does not exist"):
+        check_figure_path(tmp_path / "missing" / "a.png")
