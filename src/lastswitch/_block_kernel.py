@@ -39,23 +39,19 @@ def pack(curves: tuple[Curve, ...]) -> PackedCurves:
 
 
 @jit
-def pay(
-    values: NDArray[np.float64],
-    rest_from: NDArray[np.int64],
-    rest_size: NDArray[np.int64],
-    streak_from: NDArray[np.int64],
-    streak_size: NDArray[np.int64],
-    repeats: NDArray[np.bool_],
-    arm: int,
-    tau: int,
-) -> float:
-    """Read what ``arm`` pays in state ``tau``."""
+def entry(
+    tau: int, rest_from: int, rest_size: int, streak_from: int, streak_size: int, repeats: bool
+) -> int:
+    """Return where in the packed values the pay of an arm in state ``tau`` stands.
+
+    It takes one arm's numbers, not the arrays: arrays handed from one kernel to another are
+    counted in and out at every call, which made a round fifteen times slower.
+    """
     if tau <= 0:
-        run = max(-tau, 1)
-        return float(values[streak_from[arm] + min(run, streak_size[arm]) - 1])
-    if repeats[arm]:
-        return float(values[rest_from[arm] + (tau - 1) % rest_size[arm]])
-    return float(values[rest_from[arm] + min(tau, rest_size[arm]) - 1])
+        return streak_from + min(max(-tau, 1), streak_size) - 1
+    if repeats:
+        return rest_from + (tau - 1) % rest_size
+    return rest_from + min(tau, rest_size) - 1
 
 
 @jit
@@ -87,7 +83,15 @@ def pays_of_block(
         else:
             tau = t - last[arm] - 1
             run = 0
-        pays[t] = pay(values, rest_from, rest_size, streak_from, streak_size, repeats, arm, tau)
+        at = entry(
+            tau,
+            rest_from[arm],
+            rest_size[arm],
+            streak_from[arm],
+            streak_size[arm],
+            repeats[arm],
+        )
+        pays[t] = values[at]
         run += 1
         last[arm] = t
         previous = arm
