@@ -24,6 +24,7 @@ from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import Machines, compact
 from lastswitch.planning.plan import Plan, Progress, Solution
 from lastswitch.planning.prices import Prices
+from lastswitch.planning.products import merged
 from lastswitch.planning.problem import BlockProblem
 
 #: Beyond this the beam stops widening and the answer keeps a gap.
@@ -36,6 +37,8 @@ FEW_STEPS, MOST_STEPS = 30, 300
 SLICE = 2_000_000
 #: Relative to the size of the pays: sums that differ by less are equal but for rounding.
 ROUNDING = 1e-13
+MERGE_FROM = 128
+MERGE_SIZE = 100
 
 
 def solve(
@@ -127,10 +130,12 @@ class _Search:
         self.value, self.bound = -math.inf, math.inf
         self.price: FloatArray | None = None
         self.rounding = 0.0
+        self.fresh = set()
         # Twins next to each other, as the beam wants them.
-        self.order = np.argsort(automata.twins, kind="stable")
-        assert automata.twins is not None
-        self.twins = automata.twins[self.order]
+        twins = np.arange(automata.n_arms) if automata.twins is None else automata.twins
+        order = np.argsort(twins, kind="stable")
+        self.members = [[int(arm)] for arm in order]
+        self.twins = twins[order]
 
     def offer(self, block: IntArray) -> None:
         """Make ``block`` the incumbent if it is better."""
@@ -170,7 +175,7 @@ class _Search:
         machines = compact(self.automata)
         if machines is None:
             raise ProblemError("some arm can neither idle nor be pulled to the end of the block.")
-        machines = machines._replace(root=machines.root[self.order])
+        machines = machines._replace(root=machines.root[[arms[0] for arms in self.members]])
         largest = [np.abs(part).max() for part in (machines.gain, machines.final) if len(part)]
         self.rounding = ROUNDING * machines.length * max(largest)
         try:
@@ -178,6 +183,8 @@ class _Search:
             width = NARROW
             while True:
                 prices = self.trimmed(prices)
+                if width >= MERGE_FROM:
+                    prices = self.joined(prices, MERGE_SIZE * width)
                 self.sweep_beam(prices, width)
                 if width >= self.widest(machines):
                     return
@@ -220,10 +227,55 @@ class _Search:
         ):
             return prices
         trimmed = Prices(machines, prices.price)
+        trimmed.claims[:] = prices.claims
         self.price = trimmed.price
         self.lower(trimmed.bound)
         self.check()
         return trimmed
+
+    def joined(self, prices: Prices, limit: int) -> Prices:
+        """Return the prices after taking together the machines that claim the same slots most."""
+        spent = 0
+        tried = set()
+        for _ in range(len(self.members) // 2):
+            overlap = prices.claims @ prices.claims.T
+            best, pair = 0.05, None
+            for i in range(len(self.members)):
+                for j in range(i + 1, len(self.members)):
+                    key = (self.members[i][0], self.members[j][0])
+                    if overlap[i, j] > best and key not in tried and not any(len(self.members[x])>1 and (self.members[x][0] in self.fresh) for x in (i,j)):
+                        best, pair = overlap[i, j], (i, j)
+            if pair is None:
+                break
+            i, j = pair
+            tried.add((self.members[i][0], self.members[j][0]))
+            machines = merged(prices, i, j, len(self.members[i]), self.floor, max(limit-spent,1))
+            if machines is None:
+                continue
+            self.fresh.add(self.members[i][0])
+            spent += len(machines.idle) - len(prices.machines.idle)
+            self.members[i] += self.members.pop(j)
+            self.twins = np.delete(self.twins, j)
+            self.twins[i] = -1 - i
+            self.twins = self._distinct(self.twins)
+            claims = prices.claims
+            claims[i] += claims[j]
+            prices = Prices(machines, prices.price)
+            prices.claims[:] = np.delete(claims, j, axis=0)
+            self.price = prices.price
+            self.lower(prices.bound)
+            self.check()
+        self.fresh = set()
+        if spent:
+            self.descend(prices, 100)
+            prices = self.trimmed(prices)
+        return prices
+
+    def _distinct(self, twins):
+        for k in range(len(twins)):
+            if len(self.members[k]) > 1:
+                twins[k] = -1 - k
+        return twins
 
     def sweep_beam(self, prices: Prices, width: int) -> None:
         """Run one pass of the beam and take its block and its bound."""
@@ -235,6 +287,6 @@ class _Search:
             self.check()
         found = beam.best()
         if found is not None:
-            self.offer(self.order[found[0]])
+            self.offer(np.array([self.members[i][j] for i, j in zip(*found, strict=True)]))
         self.lower(max(beam.dropped, self.floor if beam.dropped <= self.floor else -math.inf))
         self.check()

@@ -18,6 +18,8 @@ from lastswitch.planning.machines import Machines
 THETA, STALLS, BEST = 0, 1, 2
 #: Steps without progress before the step size shrinks, and how much it then does.
 PATIENCE, SHRINK, SMALLEST = 12, 0.7, 0.002
+#: How much of the claims of earlier steps each step keeps.
+FADE = 0.95
 
 
 class Prices:
@@ -43,6 +45,8 @@ class Prices:
         self._choice = np.zeros(len(m.idle), np.int32)
         self._trial, self._direction, self._memo = self.price.copy(), np.zeros(d), np.zeros(3)
         self._use = np.zeros(d)
+        #: How often, of late, each machine's own best path pulled in each slot.
+        self.claims = np.zeros((len(m.root), d))
         self.restart()
 
     def restart(self, theta: float = 1.0) -> None:
@@ -69,7 +73,7 @@ class Prices:
         descend(
             *(m.lo, m.hi, m.idle, m.arc, m.nxt, m.gain, m.final, 0, tokens, weight),
             *(target, steps, self.price, self._trial, self._direction, self._use),
-            *(self._memo, self.worth, self._choice),
+            *(self._memo, self.worth, self._choice, self.claims),
         )
         sweep(
             *(m.lo, m.hi, m.idle, m.arc, m.nxt, m.gain, m.final, 0, self.price),
@@ -135,6 +139,7 @@ def descend(
     memo: FloatArray,
     worth: FloatArray,
     choice: StateArray,
+    claims: FloatArray,
 ) -> None:
     """Minimise sum of prices + sum of ``weight`` x worth of ``tokens`` over the prices from ``since``.
 
@@ -158,11 +163,13 @@ def descend(
             used = 0.0
             for k in range(n):
                 a = choice[state[k]]
+                claims[k, t] *= FADE
                 if a < 0:
                     state[k] = idle[state[k]]
                 else:
                     used += weight[k]
                     state[k] = nxt[a]
+                    claims[k, t] += 1.0 - FADE
             use[t] = 1.0 - used
             square += use[t] * use[t]
             dot += use[t] * direction[t]
