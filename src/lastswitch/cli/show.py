@@ -81,8 +81,8 @@ def _fit(bandit: Bandit, width: int) -> tuple[int, int]:
     supports = [curve.support() for curve in bandit.curves]
     streak, rest = max(s.streak for s in supports), max(s.rest for s in supports)
     names = min(max(map(len, bandit.names)), _NAME_WIDTH)
-    room = max((width - names - 16) // _CELL_WIDTH, 4)
-    streak = min(streak, max(room // 3, room - rest))
+    room = max((width - names - 16) // _CELL_WIDTH, 2)
+    streak = min(streak, max(room // 3, room - rest, 1))
     return streak, min(rest, room - streak)
 
 
