@@ -1,0 +1,178 @@
+"""The documentation is run, not trusted: its code, its outputs, its links and its paper map."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import types
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import lastswitch as ls
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MAP = ROOT / "docs" / "paper" / "map.md"
+FENCE = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```[ ]*$", re.S | re.M)
+#: How a page marks code that needs Ray, Dask or Spark.
+ENGINES = "{ .python .engines }"
+
+
+@dataclass
+class Example:
+    """One block of Python on a page, and the output the page claims for it, if it shows any."""
+
+    page: Path
+    line: int
+    code: str
+    shown: str | None
+    engines: bool
+
+
+def examples(page: Path) -> list[Example]:
+    """Return the Python blocks of ``page`` in order; a ``text`` block right after one is output."""
+    text = page.read_text(encoding="utf-8")
+    found: list[Example] = []
+    ended = -1
+    for fence in FENCE.finditer(text):
+        indent, language, body = fence[1], fence[2].strip(), fence[3]
+        body = re.sub(rf"^{indent}", "", body, flags=re.M)
+        if language == "text" and found and not text[ended : fence.start()].strip():
+            found[-1].shown = body
+        elif language.startswith("python") or language == ENGINES:
+            line = text.count("\n", 0, fence.start()) + 1
+            found.append(Example(page, line, body, None, language == ENGINES))
+        ended = fence.end() if language != "text" else -1
+    return found
+
+
+def run(page: Path, tmp_path: Path, monkeypatch, capsys, *, engines: bool) -> None:
+    """Run the blocks of ``page`` top to bottom in one namespace, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}  # as when pasted into a script
+    for example in examples(page):
+        if example.engines and not engines:
+            continue
+        source = "\n" * example.line + example.code  # tracebacks point at the page
+        exec(compile(source, str(page), "exec"), namespace)
+        printed = capsys.readouterr().out
+        if example.shown is not None:
+            assert alike(printed, example.shown), f"{page.name}:{example.line} printed\n{printed}"
+
+
+def alike(printed: str, shown: str) -> bool:
+    """Tell whether ``shown`` fits ``printed``: ``...`` is anything, spaces are free."""
+    pattern = r"\s*.*?\s*".join(
+        r"\s+".join(re.escape(word) for word in part.split()) for part in shown.split("...")
+    )
+    return re.fullmatch(rf"\s*{pattern}\s*", " ".join(printed.split()), re.S) is not None
+
+
+def page_name(page: Path) -> str:
+    """Return the name a test of ``page`` carries."""
+    return str(page.relative_to(ROOT))
+
+
+WITH_CODE = [page for page in PAGES if examples(page)]
+WITH_ENGINES = [page for page in PAGES if any(each.engines for each in examples(page))]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=page_name)
+def test_page_runs_as_written(page, tmp_path, monkeypatch, capsys):
+    """Every code block runs, and prints what the page says it prints."""
+    run(page, tmp_path, monkeypatch, capsys, engines=False)
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("page", WITH_ENGINES, ids=page_name)
+def test_page_runs_on_real_engines(page, tmp_path, monkeypatch, capsys):
+    """The blocks that need a cluster engine run on one."""
+    run(page, tmp_path, monkeypatch, capsys, engines=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_lead_somewhere(page):
+    """Every relative link and picture is a file, and every page is plain about its language."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:|#", target):
+            continue
+        assert (page.parent / target.partition("#")[0]).exists(), f"{page.name}: {target}"
+
+
+def test_every_page_is_in_the_navigation():
+    """No page is reachable by luck only."""
+    listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    pages = {page_name(page).removeprefix("docs/") for page in PAGES[1:]}
+    assert listed == pages
+
+
+def map_rows() -> list[list[str]]:
+    """Return the cells of every row of the paper map."""
+    lines = MAP.read_text(encoding="utf-8").splitlines()
+    rows = [line.strip().strip("|").split("|") for line in lines if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows if not set("".join(row)) <= set("-: ")]
+
+
+def test_the_paper_map_has_no_empty_cell():
+    """Statement, function, test and measurement: all four are there in every row."""
+    rows = map_rows()
+    assert all(len(row) == 4 and all(row) for row in rows)
+    statements = " ".join(row[0] for row in rows)
+    expected = [f"Proposition {n}" for n in range(1, 6)] + [f"Figure {n}" for n in range(1, 5)]
+    expected += ["Lemma 1", "Lemma 2", "Theorem 1", "Theorem 2", "Example 1", "Example 2"]
+    expected += ["Table 1", "Algorithm 1", "Algorithm 2", "Definition 1"]
+    assert [name for name in expected if name not in statements] == []
+
+
+def test_every_entry_of_the_paper_map_exists():
+    """Each function can be imported, each test is a test in that file."""
+    for row in map_rows()[1:]:
+        functions = re.findall(r"\]\[(lastswitch\.[\w.]+)\]", row[1])
+        assert functions, row
+        for function in functions:
+            assert resolve(function) is not None
+        tests = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row[2])
+        assert tests, row
+        for path, name in tests:
+            source = (ROOT / path).read_text(encoding="utf-8")
+            names = {n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
+            assert not name or name in names, f"{path}::{name}"
+
+
+def resolve(dotted: str) -> object:
+    """Import the module part of ``dotted`` and follow the rest."""
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[cut:]:
+            found = getattr(found, name)
+        return found
+    raise AssertionError(f"{dotted} cannot be imported")
+
+
+@pytest.mark.parametrize("name", ls.__all__)
+def test_public_names_explain_themselves(name):
+    """Every public class and function has a docstring with an example; modules one on each part."""
+    thing = getattr(ls, name)
+    if isinstance(thing, types.ModuleType):
+        parts = [
+            part
+            for part in vars(thing).values()
+            if inspect.isfunction(part) and part.__module__ == thing.__name__
+            if not part.__name__.startswith("_")
+        ]
+        assert thing.__doc__
+    else:
+        parts = [thing]
+    for part in parts:
+        assert inspect.getdoc(part)
+        if not (inspect.isclass(part) and issubclass(part, BaseException)):
+            assert ">>>" in part.__doc__, f"{part.__name__} has no example"
