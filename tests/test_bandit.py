@@ -70,6 +70,7 @@ def test_a_bandit_prints_its_arms():
         ({"curves": []}, BanditError, "at least one arm"),
         ({"noise": "poisson"}, BanditError, "got 'poisson'"),
         ({"sigma": -1.0}, BanditError, "sigma must be a number, at least 0, got -1.0"),
+        ({"sigma": None}, BanditError, "sigma must be a number, at least 0, got None"),
         ({"sigma": float("nan")}, BanditError, "got nan"),
         ({"names": ["a"]}, BanditError, r"one entry per arm \(2\), got 1"),
         ({"names": ["a", "a"]}, BanditError, "got 'a' more than once"),
@@ -77,6 +78,10 @@ def test_a_bandit_prints_its_arms():
         ({"initial": 0}, BanditError, "arm 'arm 0' cannot start at tau 0"),
         ({"initial": [1, 2, 3]}, BanditError, r"got \[1, 2, 3\]"),
         ({"initial": 1.5}, InputTypeError, "got 1.5"),
+        ({"initial": [1, [2]]}, InputTypeError, r"got \[1, \[2\]\]"),
+        ({"names": 5}, InputTypeError, "names must be a list of strings, got 5"),
+        ({"curves": None}, InputTypeError, "curves must be a list, one curve per arm; got None"),
+        ({"curves": constant(0.5)}, InputTypeError, "one curve per arm; got Curve"),
         ({"curves": [0.5]}, InputTypeError, "arm 'arm 0' needs a Curve"),
         ({"curves": [([0.5], [2.0])]}, CurveError, "arm 'arm 0': streak .* got 2.0 at tau -1"),
     ],
@@ -97,3 +102,12 @@ def test_unknown_arms_are_refused():
         bandit.index("rock")
     with pytest.raises(BanditError, match="one entry per arm"):
         bandit.means([1, 1])
+
+
+def test_arms_and_states_are_whole_numbers():
+    """A fraction is refused, never rounded."""
+    bandit = ls.Bandit([constant(0.5)])
+    with pytest.raises(InputTypeError, match=r"an arm is an integer from 0 to 0, got 0\.5"):
+        bandit.mean(0.5, 1)
+    with pytest.raises(InputTypeError, match=r"tau must be an integer.* got 1\.7"):
+        bandit.mean(0, 1.7)

@@ -151,7 +151,7 @@ def test_both_ends_of_the_unit_interval_are_fine():
     assert ls.Curve([0, 1], [1, 0])(-2) == 0.0
 
 
-@pytest.mark.parametrize("table", [[], 0.5, [[0.1]], "abc", None])
+@pytest.mark.parametrize("table", [[], 0.5, [[0.1]], "abc", None, ["0.5"], [1j], [0.1, [0.2]]])
 def test_tables_that_are_no_lists_of_numbers_are_refused(table):
     """The message shows what was given."""
     with pytest.raises(CurveError, match=re.escape(f"got {table!r}")):
@@ -173,11 +173,17 @@ def test_an_unknown_tail_is_refused():
         ls.Curve([0.5], [0.1], tail="stop")
 
 
-@pytest.mark.parametrize("rounds", [0, -1, 1.5, True])
+@pytest.mark.parametrize("rounds", [0, -1, 1.5, True, 2_000_000_000])
 def test_shapes_count_whole_rounds(rounds):
     """A shape's number of rounds is a positive integer."""
     with pytest.raises(CurveError, match=re.escape(f"got {rounds!r}")):
         step(rounds, 0.5)
+
+
+def test_unsigned_states_are_read_like_any_other():
+    """Zero stays "just played" whatever the integer type of the array."""
+    curve = ls.Curve([0.2, 0.9], [0.1, 0.0])
+    assert curve(np.array([0, 1, 2], dtype=np.uint8)).tolist() == [0.1, 0.2, 0.9]
 
 
 def test_long_curves_print_short():

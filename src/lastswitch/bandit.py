@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, SupportsFloat, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,20 +57,23 @@ class Bandit:
 
     def __init__(
         self,
-        curves: Sequence[CurveLike],
+        curves: Iterable[CurveLike],
         noise: Noise = "bernoulli",
-        names: Sequence[str] | None = None,
+        names: Iterable[str] | None = None,
         initial: int | Sequence[int] | NDArray[np.integer] = 1,
         sigma: float = 0.1,
     ) -> None:
-        if not len(curves):
+        if isinstance(curves, Curve) or not isinstance(curves, Iterable):
+            raise InputTypeError(f"curves must be a list, one curve per arm; got {curves!r}.")
+        given = tuple(curves)
+        if not given:
             raise BanditError("a bandit needs at least one arm, got no curves.")
-        labels = _names(names, len(curves))
+        labels = _names(names, len(given))
         if noise not in get_args(Noise):
             raise BanditError(f"noise must be one of {list(get_args(Noise))}, got {noise!r}.")
-        if not (math.isfinite(sigma) and sigma >= 0):
+        if not (isinstance(sigma, SupportsFloat) and 0 <= float(sigma) < math.inf):
             raise BanditError(f"sigma must be a number, at least 0, got {sigma!r}.")
-        object.__setattr__(self, "curves", tuple(map(_curve, curves, labels)))
+        object.__setattr__(self, "curves", tuple(map(_curve, given, labels)))
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "names", labels)
         object.__setattr__(self, "initial", _initial(initial, labels))
@@ -98,7 +102,7 @@ class Bandit:
 
     def mean(self, arm: int, tau: int) -> float:
         """Return what ``arm`` pays on average in state ``tau``."""
-        return self.curves[self._check_arm(arm)](int(tau))
+        return self.curves[self._check_arm(arm)](tau)
 
     def means(self, tau: ArrayLike) -> NDArray[np.float64]:
         """Return what each arm would pay on average in the state vector ``tau``.
@@ -148,6 +152,8 @@ class Bandit:
         return draw_curves(self, ax)
 
     def _check_arm(self, arm: int) -> int:
+        if not isinstance(arm, int | np.integer):
+            raise InputTypeError(f"an arm is an integer from 0 to {self.n_arms - 1}, got {arm!r}.")
         if not 0 <= arm < self.n_arms:
             raise BanditError(
                 f"arm {arm} does not exist: arms are numbered 0 to {self.n_arms - 1}."
@@ -166,17 +172,18 @@ class Bandit:
         return f"Bandit({self.n_arms} arms, {noise} rewards, starting at tau {start}){arms}"
 
 
-def _names(names: Sequence[str] | None, size: int) -> tuple[str, ...]:
+def _names(names: Iterable[str] | None, size: int) -> tuple[str, ...]:
     if names is None:
         return tuple(f"arm {index}" for index in range(size))
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    labels = tuple(names) if isinstance(names, Iterable) else (names,)
+    if isinstance(names, str) or not all(isinstance(name, str) for name in labels):
         raise InputTypeError(f"names must be a list of strings, got {names!r}.")
-    if len(names) != size:
-        raise BanditError(f"names must have one entry per arm ({size}), got {len(names)}.")
-    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if len(labels) != size:
+        raise BanditError(f"names must have one entry per arm ({size}), got {len(labels)}.")
+    twice = sorted(name for name, times in Counter(labels).items() if times > 1)
     if twice:
         raise BanditError(f"every arm needs a name of its own, got {twice[0]!r} more than once.")
-    return tuple(names)
+    return labels
 
 
 def _curve(curve: CurveLike, name: str) -> Curve:

@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch.errors import CurveError, InputTypeError
+from lastswitch.states import as_array
 
 Tail = Literal["hold", "repeat"]
 SideKind = Literal["constant", "nondecreasing", "arbitrary"]
+#: The longest table a named shape makes; more is a slip of the pen, and would fill the memory.
+_MOST_ROUNDS = 1_000_000
 
 
 class Support(NamedTuple):
@@ -111,7 +114,7 @@ class Curve:
         """Return what the arm pays in state ``tau``; 0 is answered as -1, "just played"."""
         if type(tau) is int:
             return self._at(tau)
-        states = np.asarray(tau)
+        states = as_array(tau)
         if not np.issubdtype(states.dtype, np.integer):
             raise InputTypeError(
                 f"tau must be an integer or an array of integers, got {tau!r} "
@@ -120,6 +123,7 @@ class Curve:
         if states.ndim == 0:
             return self._at(int(states))
         rests, streaks = self._arrays
+        states = states.astype(np.int64)  # unsigned states would wrap around below
         ahead = states - 1
         size = len(rests)
         rested = (
@@ -276,8 +280,12 @@ def naming_arm(arm: str) -> Iterator[None]:
 
 def _table(values: ArrayLike, side: str, sign: int) -> tuple[float, ...]:
     """Return ``values`` as a tuple of floats in [0, 1]; ``sign`` gives the tau an error names."""
+    given = as_array(values)
     try:
-        array = np.asarray(values, dtype=float)
+        # Text, complex numbers and None would be read as other numbers than they are.
+        if given.dtype.kind in "USc" or any(value is None for value in given.flat):
+            raise TypeError
+        array = given.astype(float)
     except (TypeError, ValueError) as error:
         raise CurveError(f"{side} must be a list of numbers, got {values!r}.") from error
     if array.ndim != 1 or array.size == 0:
@@ -306,6 +314,8 @@ def _check_streak(streak: tuple[float, ...]) -> None:
 def _rounds(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise CurveError(f"{name} must be a whole number of rounds, at least 1, got {value!r}.")
+    if value > _MOST_ROUNDS:
+        raise CurveError(f"{name} must be at most {_MOST_ROUNDS} rounds, got {value!r}.")
     return int(value)
 
 
