@@ -1,11 +1,13 @@
 """The paper's learners as printed and as published in code, on the paper's two instances.
 
-Algorithm 1 and the authors' code (github.com/GiuliaClerici/LSD_bandits) differ in three places:
+Algorithm 1 and the authors' code (github.com/GiuliaClerici/LSD_bandits) differ in four places:
 
 - *log*: the logarithm's argument counts blocks in the paper, rounds in the code;
 - *start*: an unseen state's bound is +∞ in the paper, d √(1.5 log(K d)) in the code;
 - *refresh*: the paper recomputes every bound after every block, the code only those of the states
-  the arms are in when a reward is counted.
+  the arms are in when a reward is counted;
+- *order*: the code numbers the five arms differently (a constant arm comes first), so its
+  calibration sequences, "all arms in order" and its reverse, are not the paper's.
 
 This prints what each difference alone, and all together, does to the total reward, next to what
 the authors' code itself was measured to collect.
@@ -19,7 +21,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +30,36 @@ from lastswitch.learning.combucb import BlockUCB
 from lastswitch.learning.estimates import FloatArray, unvisited_first
 
 CHANGES = ("log", "start", "refresh")
+#: Our number of the arm that the authors' code calls 0, 1, 2, 3, 4.
+CODE_ARMS = (2, 0, 1, 3, 4)
+
+
+class Learner(NamedTuple):
+    """One learner of the paper, and what the authors' code collects with it."""
+
+    name: str
+    base: type[BlockUCB]
+    block: int
+    order: tuple[int, ...] | None = None
+    code: str = ""
+
+    def build(self, bandit: ls.Bandit, changes: tuple[str, ...]) -> ls.Policy:
+        """Return the learner with ``changes`` applied."""
+        base = changed(self.base, frozenset(changes)) if changes else self.base
+        arguments: dict[str, Any] = {}
+        if self.order is not None:
+            swap = "order" in changes
+            arguments["order"] = [CODE_ARMS[arm] for arm in self.order] if swap else self.order
+        return base(bandit.n_arms, self.block, initial=-1, **arguments)
+
+
+FIVE = (
+    Learner("ISI", ls.ISICombUCB1, 4, code="1564 ± 4"),
+    Learner("CombUCB1", ls.CombUCB1, 3, code="761 ± 9"),
+    Learner("CS-worst", ls.CalibratedCombUCB1, 3, (0, 1, 2, 3, 4), "679 ± 6"),
+    Learner("CS-best", ls.CalibratedCombUCB1, 3, (4, 3, 2, 1, 0), "1074 ± 7"),
+)
+TWO = (Learner("ISI", ls.ISICombUCB1, 11), Learner("CombUCB1", ls.CombUCB1, 10))
 
 
 def changed(base: type[BlockUCB], changes: frozenset[str]) -> type[BlockUCB]:
@@ -66,77 +98,62 @@ def changed(base: type[BlockUCB], changes: frozenset[str]) -> type[BlockUCB]:
     return Changed
 
 
-def totals(
-    bandit: ls.Bandit, build: Callable[[int], ls.Policy], horizon: int, runs: int
-) -> tuple[np.ndarray, float, float]:
-    """Return the totals of ``runs`` runs, the final rate and the seconds per run."""
+def show(
+    bandit: ls.Bandit,
+    build: Callable[[int], ls.Policy],
+    horizon: int,
+    runs: int,
+    labels: tuple[str, str, str],
+) -> None:
+    """Play ``runs`` runs and print one row."""
     began = time.perf_counter()
     done = [ls.simulate(bandit, build(seed), horizon, seed=seed) for seed in range(runs)]
     seconds = (time.perf_counter() - began) / runs
-    rate = float(np.mean([run.means[-horizon // 10 :].mean() for run in done]))
-    return np.array([run.total for run in done]), rate, seconds
-
-
-def show(name: str, what: str, measured: tuple[np.ndarray, float, float], code: str = "") -> None:
-    """Print one row."""
-    values, rate, seconds = measured
-    error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    rate = np.mean([run.means[-horizon // 10 :].mean() for run in done])
+    totals = np.array([run.total for run in done])
+    error = totals.std(ddof=1) / math.sqrt(runs)
+    name, what, code = labels
     print(
-        f"{name:12} {what:22} {values.mean():7.0f} ± {error:3.0f} {rate:8.4f} {code:>11} "
-        f"{seconds:8.2f}",
+        f"{name:10} {what:18} {totals.mean():7.0f} ± {error:3.0f} {rate:8.4f} {code:>10}"
+        f" {seconds:7.2f}",
         flush=True,
     )
+
+
+def table(bandit: ls.Bandit, horizon: int, runs: int, learners: tuple[Learner, ...]) -> None:
+    """Print every learner with each change and with all of them."""
+    print(
+        f"{bandit.n_arms} arms, T = {horizon}, {runs} runs\n{'learner':10} {'as in':18} "
+        f"{'total':>13} {'at end':>8} {'the code':>10} {'s/run':>7}"
+    )
+    greedy = "778 ± 5" if bandit.n_arms == 5 else ""
+
+    def oracle(seed: int) -> ls.Policy:
+        return ls.OracleGreedy(bandit, seed=seed)
+
+    show(bandit, oracle, horizon, runs, ("greedy", "paper", greedy))
+    for learner in learners:
+        every = CHANGES if learner.order is None else (*CHANGES, "order")
+        for changes in ((), *((change,) for change in every), every):
+            what = "paper" if not changes else "code" if changes == every else f"but {changes[0]}"
+            code = learner.code if changes == every else ""
+
+            def build(seed: int, one: Learner = learner, how: Any = changes) -> ls.Policy:
+                return one.build(bandit, how)
+
+            show(bandit, build, horizon, runs, (learner.name, what, code))
+    print()
 
 
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--quick", action="store_true", help="two runs, paper and code only")
+    parser.add_argument("--quick", action="store_true", help="two runs of each")
     options = parser.parse_args()
     runs = 2 if options.quick else options.runs
-    variants = [(), tuple(CHANGES)] if options.quick else [(), *zip(CHANGES), tuple(CHANGES)]
-    five, two = ls.instances.five_arms(), ls.instances.two_arms()
-    learners: list[tuple[str, type[BlockUCB], dict[str, Any], str]] = [
-        ("ISI", ls.ISICombUCB1, {"block": 4}, "1564 ± 4"),
-        ("CombUCB1", ls.CombUCB1, {"block": 3}, "761 ± 9"),
-        ("CS-worst", ls.CalibratedCombUCB1, {"block": 3, "order": [0, 1, 2, 3, 4]}, "679 ± 6"),
-        ("CS-best", ls.CalibratedCombUCB1, {"block": 3, "order": [4, 3, 2, 1, 0]}, "1074 ± 7"),
-    ]
-    heading = (
-        f"{'learner':12} {'as in':22} {'total':>13} {'at end':>8} {'the code':>11} {'s/run':>8}"
-    )
-    print(f"five arms, T = 5112, {runs} runs\n{heading}")
-    greedy = totals(five, lambda seed: ls.OracleGreedy(five, seed=seed), 5112, runs)
-    show("greedy", "paper", greedy, "778 ± 5")
-    for name, base, arguments, code in learners:
-        _rows(five, name, base, arguments, code, 5112, runs, variants)
-    print(f"\ntwo arms, T = 5060, {runs} runs\n{heading}")
-    show("greedy", "paper", totals(two, lambda seed: ls.OracleGreedy(two, seed=seed), 5060, runs))
-    for name, base, block in (("ISI", ls.ISICombUCB1, 11), ("CombUCB1", ls.CombUCB1, 10)):
-        _rows(two, name, base, {"block": block}, "", 5060, runs, variants)
-
-
-def _rows(
-    bandit: ls.Bandit,
-    name: str,
-    base: type[BlockUCB],
-    arguments: dict[str, Any],
-    code: str,
-    horizon: int,
-    runs: int,
-    variants: list[tuple[str, ...]],
-) -> None:
-    """Print one learner with each set of changes."""
-    for changes in variants:
-        learner = changed(base, frozenset(changes)) if changes else base
-        every = len(changes) == len(CHANGES)
-        what = "paper" if not changes else "code" if every else f"paper but {changes[0]}"
-
-        def build(seed: int, learner: type[BlockUCB] = learner) -> ls.Policy:
-            return learner(bandit.n_arms, initial=-1, **arguments)
-
-        show(name, what, totals(bandit, build, horizon, runs), code if every else "")
+    table(ls.instances.five_arms(), 5112, runs, FIVE)
+    table(ls.instances.two_arms(), 5060, runs, TWO)
 
 
 if __name__ == "__main__":

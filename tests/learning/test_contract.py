@@ -14,6 +14,7 @@ from lastswitch.learning import (
     ISICombUCB1,
     OracleGreedy,
     Policy,
+    load_policy,
 )
 from lastswitch.testing import check_policy
 
@@ -157,3 +158,23 @@ def test_the_checker_counts_the_arms():
     """A factory with another number of arms is named."""
     with pytest.raises(AssertionError, match="3 arms, not 4"):
         check_policy(lambda: Best(3), n_arms=4)
+
+
+@pytest.mark.parametrize("name", ["ISICombUCB1", "CombUCB1 streaks", "OracleGreedy", "Anytime"])
+def test_saving_at_any_moment_changes_nothing(name, tmp_path):
+    """A policy that is saved and loaded between any two calls asks as one that never is."""
+    steady = POLICIES[name]()
+    interrupted = POLICIES[name]()
+    rng, waiting = random.Random(7), []
+    for turn in range(30):
+        subject = ("ann", "bob")[turn % 3 == 0]
+        pull = steady.ask(subject)
+        interrupted = load_policy(interrupted.save(tmp_path / "policy.json"))
+        assert interrupted.ask(subject) == pull
+        waiting.append(pull)
+        if rng.random() < 0.6:
+            told, reward = waiting.pop(rng.randrange(len(waiting))), float(rng.random() < 0.5)
+            steady.tell(told.id, reward)
+            interrupted = load_policy(interrupted.save(tmp_path / "policy.json"))
+            interrupted.tell(told.id, reward)
+    assert interrupted.state() == steady.state()
