@@ -1,0 +1,131 @@
+"""HiGHS, silent and on one thread, for the programs of :mod:`lastswitch.planning.programs`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lastswitch.planning.programs import Floats, Ints, Program
+
+#: HiGHS' tightest safe tolerances: pays that differ by more than this are told apart.
+ACCURACY = 1e-9
+#: Seconds between two looks at the clock, the progress callback and Ctrl-C.
+_TICK = 0.1
+
+
+class Ended(NamedTuple):
+    """How an integer program ended: the best variables (or None) and the bound on any."""
+
+    variables: Floats | None
+    bound: float
+
+
+class Model:
+    """One program loaded into HiGHS, its costs scaled so that huge pays keep their accuracy."""
+
+    def __init__(self, program: Program, *, integer: bool) -> None:
+        highspy: Any = importlib.import_module("highspy")
+
+        self.program = program
+        self.scale = max(1.0, float(np.abs(program.cost).max(initial=0.0)))
+        self._highs: Any = highspy.Highs()
+        for option, value in {
+            "output_flag": False,
+            "threads": 1,
+            "primal_feasibility_tolerance": ACCURACY,
+            "dual_feasibility_tolerance": ACCURACY,
+            "mip_feasibility_tolerance": ACCURACY,
+            "mip_abs_gap": 0.0,
+        }.items():
+            self._highs.setOptionValue(option, value)
+        self._highs.passModel(self._lp(highspy, integer))
+        self._optimal = highspy.HighsModelStatus.kOptimal
+
+    def _lp(self, highspy: Any, integer: bool) -> Any:
+        program, lp = self.program, highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = len(program.cost), len(program.low)
+        lp.sense_ = highspy.ObjSense.kMaximize
+        lp.col_cost_ = program.cost / self.scale
+        lp.col_lower_, lp.col_upper_ = np.zeros(lp.num_col_), program.upper
+        lp.row_lower_, lp.row_upper_ = program.low, program.high
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = program.starts
+        lp.a_matrix_.index_ = program.indices
+        lp.a_matrix_.value_ = program.values
+        if integer:
+            kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+            lp.integrality_ = [kinds[int(whole)] for whole in program.integer]
+        return lp
+
+    def relax(self, columns: Ints, upper: Floats) -> float:
+        """Set the upper bounds of ``columns``, solve the relaxation from where it was.
+
+        Returns its value, minus infinity if it has none.
+        """
+        self._highs.changeColsBounds(
+            len(columns), columns.astype(np.int32), np.zeros(len(columns)), upper
+        )
+        self._highs.run()
+        if self._highs.getModelStatus() != self._optimal:
+            return -np.inf
+        objective = float(self._highs.getInfo().objective_function_value)
+        return objective * self.scale + self.program.constant
+
+    def relaxed_variables(self) -> Floats:
+        """Return the variables of the last relaxation."""
+        return np.array(self._highs.getSolution().col_value)
+
+    def optimise(
+        self,
+        start: Floats,
+        *,
+        gap: float,
+        time_limit: float | None,
+        progress: Callable[[float, float, float], None] | None,
+    ) -> Ended:
+        """Solve the integer program from the feasible ``start``; stop early when told to.
+
+        HiGHS runs on a thread of its own, so that Ctrl-C reaches us and cancels it politely.
+        """
+        highspy: Any = importlib.import_module("highspy")
+        highs = self._highs
+        highs.setOptionValue("mip_rel_gap", float(gap))
+        if time_limit is not None:
+            highs.setOptionValue("time_limit", float(time_limit))
+        known = highspy.HighsSolution()
+        known.col_value = start
+        highs.setSolution(known)
+        seen: list[tuple[float, float]] = []
+        if progress is not None:
+            highs.cbMipLogging += lambda event: seen.append(
+                (event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
+            )
+        self._run(seen, progress)
+        info = highs.getInfo()
+        variables = np.array(highs.getSolution().col_value) if info.primal_solution_status else None
+        return Ended(variables, info.mip_dual_bound * self.scale + self.program.constant)
+
+    def _run(
+        self,
+        seen: list[tuple[float, float]],
+        progress: Callable[[float, float, float], None] | None,
+    ) -> None:
+        highs, began = self._highs, time.perf_counter()
+        highs.HandleUserInterrupt = True
+        highs.startSolve()
+        finished = False
+        while not finished:
+            with contextlib.suppress(KeyboardInterrupt):
+                try:
+                    finished = highs.wait(_TICK)[0]
+                except KeyboardInterrupt:
+                    highs.cancelSolve()
+                    raise
+            if progress is not None and seen and not finished:
+                value, bound = (each * self.scale + self.program.constant for each in seen[-1])
+                progress(time.perf_counter() - began, value, bound)

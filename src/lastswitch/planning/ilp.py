@@ -1,0 +1,112 @@
+"""The paper's integer program (Laforgue et al., 2022, Section 3 and Appendix B), through HiGHS.
+
+The programs themselves, and what had to be settled in them, are in
+:mod:`lastswitch.planning.programs`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lastswitch.planning._highs import Model
+from lastswitch.planning.brute_force import free_choice_bound
+from lastswitch.planning.greedy import greedy_block
+from lastswitch.planning.plan import Plan, Progress, Solution
+from lastswitch.planning.problem import BlockProblem
+from lastswitch.planning.programs import (
+    FIRST,
+    REPEATED,
+    RESTED,
+    Floats,
+    Form,
+    Program,
+    build_program,
+)
+
+
+def solve(
+    problem: BlockProblem,
+    *,
+    gap: float = 0.0,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+    warm: Plan | None = None,
+    form: Form | None = None,
+) -> Solution:
+    """Solve the integer program to optimality, or until ``gap`` or ``time_limit``.
+
+    Parameters
+    ----------
+    problem
+        What to plan.
+    gap, time_limit, progress, warm
+        As for every solver, see :mod:`lastswitch.planning.solve`.
+    form
+        ``"core"`` (delays; streaks of constant pay), ``"general"`` or ``"arc-flow"`` (the same
+        variables with the binding constraints only, which HiGHS solves fastest). By default the
+        core form where it applies and the general form elsewhere.
+
+    Examples
+    --------
+    >>> problem = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2)
+    >>> solution = solve(problem, form="general")
+    >>> np.asarray(solution.block).tolist(), round(solution.bound, 6)
+    ([0, 1, 0], 0.9)
+    """
+    program = build_program(problem, form)
+    known = _known_block(problem, warm)
+    ended = Model(program, integer=True).optimise(
+        variables_of(program, known), gap=gap, time_limit=time_limit, progress=progress
+    )
+    block = known
+    if ended.variables is not None:
+        found = block_of(program, ended.variables)
+        block = max(known, found, key=problem.value)
+    return Solution(block, min(ended.bound, free_choice_bound(problem)))
+
+
+def block_of(program: Program, variables: Floats) -> list[int]:
+    """Return the block whose pulls ``variables`` name."""
+    d = int(program.slot.max()) + 1
+    pulled = np.zeros((d, int(program.arm.max()) + 1))
+    np.add.at(pulled, (program.slot, program.arm), variables)
+    return [int(arm) for arm in pulled.argmax(axis=1)]
+
+
+def variables_of(program: Program, block: list[int]) -> Floats:
+    """Return the variables that name the pulls of ``block``."""
+    kind, slot, index, _ = program.columns
+    core = not (kind == REPEATED).any()
+    column = {key: c for c, key in enumerate(zip(kind, slot, index, strict=True))}
+    beyond = (int(program.arm.max()) + 1) * len(kind)  # where the slots' own variables begin
+    variables = np.zeros(beyond + (beyond // len(kind)) * len(block))
+    last: dict[int, int] = {}
+    run: dict[int, int] = {}
+    for t, arm in enumerate(block):
+        delay = t - last.get(arm, t)
+        run[arm] = run.get(arm, 0) + 1 if delay == 1 else 0
+        if delay == 0:
+            key = (FIRST, t, 0)
+        elif core:
+            key = (RESTED, t, delay)
+        elif delay == 1:
+            key = (REPEATED, t, run[arm])
+        else:
+            key = (RESTED, t, delay - 1)
+        variables[arm * len(kind) + column[key]] = 1.0
+        variables[beyond + arm * len(block) + t] = 1.0
+        last[arm] = t
+    return variables[: len(program.cost)]
+
+
+def _known_block(problem: BlockProblem, warm: Plan | None) -> list[int]:
+    """Return a block to start from: the better of a greedy one and the warm plan's, if it fits."""
+    greedy = greedy_block(problem)
+    if warm is None:
+        return greedy
+    block = list(warm.block)
+    slots = np.arange(problem.length)
+    repeats = problem.distinct_start and problem.length > 1 and block[0] == block[1]
+    if max(block) >= problem.n_arms or not problem.allowed[slots, block].all() or repeats:
+        return greedy
+    return max(greedy, block, key=problem.value)
