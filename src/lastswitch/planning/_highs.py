@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import time
 from collections.abc import Callable
@@ -102,7 +101,7 @@ class Model:
         highs.setSolution(known)
         seen: list[tuple[float, float]] = []
         if progress is not None:
-            highs.cbMipLogging += lambda event: seen.append(
+            highs.cbMipInterrupt += lambda event: seen.append(
                 (event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
             )
         self._run(seen, progress)
@@ -120,12 +119,15 @@ class Model:
         highs.startSolve()
         finished = False
         while not finished:
-            with contextlib.suppress(KeyboardInterrupt):
-                try:
-                    finished = highs.wait(_TICK)[0]
-                except KeyboardInterrupt:
-                    highs.cancelSolve()
-                    raise
-            if progress is not None and seen and not finished:
-                value, bound = (each * self.scale + self.program.constant for each in seen[-1])
-                progress(time.perf_counter() - began, value, bound)
+            try:
+                finished = highs.wait(_TICK)[0]
+                if progress is not None and seen and not finished:
+                    value, bound = (each * self.scale + self.program.constant for each in seen[-1])
+                    progress(time.perf_counter() - began, value, bound)
+            except KeyboardInterrupt:
+                highs.cancelSolve()
+            except BaseException:  # the callback's own trouble: stop HiGHS before passing it on
+                highs.cancelSolve()
+                while not highs.wait(_TICK)[0]:
+                    pass
+                raise

@@ -14,8 +14,8 @@ def greedy_block(problem: BlockProblem, prefix: Sequence[int] = ()) -> list[int]
 
     Examples
     --------
-    >>> greedy_block(BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2), [0])
-    [0, 0, 1]
+    >>> greedy_block(BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2), [0, 1])
+    [0, 1, 0]
     """
     memory: list[int | None] = [None] * problem.n_arms
     block = list(prefix)
