@@ -58,7 +58,7 @@ class Anytime(Policy):
             self.inner = self._build()
         epoch, memory = track.memory or (-1, None)
         if epoch != self.epoch:  # the block and the memory belong to an earlier policy
-            track.block, track.at, memory = (), 0, None
+            track.block, track.at, track.cache, memory = (), 0, None, None
         track.memory = memory
         arm = self.inner.choose(track, allowed)
         track.memory = [self.epoch, track.memory]

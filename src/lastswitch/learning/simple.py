@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from lastswitch.bandit import Bandit
+from lastswitch.curves import Curve, Support
 from lastswitch.errors import BlockError, InputTypeError
 from lastswitch.learning.policy import Mask, Policy
 from lastswitch.learning.tracks import Track
 
-#: States looked up in a table; beyond, the curve is called.
-_DEPTH = 64
+#: Joint states the greedy oracle remembers.
+_MOMENTS = 20_000
 #: Random numbers drawn at once.
 _DRAWS = 256
 
@@ -97,26 +97,64 @@ class OracleGreedy(Policy):
         super().__init__(bandit.n_arms, initial=start, seed=seed)
         self.bandit = bandit
         self.draws: list[float] = []  # numbers in [0, 1) drawn ahead, used from the end
-        rest, streak = bandit.tables(_DEPTH, _DEPTH)
-        # One list per arm that Python indexes by τ itself: 0, 1.._DEPTH, -_DEPTH..-1.
-        self._pays: list[Any] = [
-            ([down[0], *up, *down[::-1]], curve)
-            for up, down, curve in zip(rest.tolist(), streak.tolist(), bandit.curves, strict=True)
-        ]
+        self._supports = [curve.support() for curve in bandit.curves]
+        self._moments: dict[tuple[int, ...], _Moment] = {}
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return an arm with the largest mean reward now."""
-        pays = [
-            table[tau] if -_DEPTH <= tau <= _DEPTH else curve(tau)
-            for (table, curve), tau in zip(self._pays, track.state(), strict=True)
-        ]
-        if allowed is not None:
-            pays = [pay if may else -1.0 for pay, may in zip(pays, allowed, strict=True)]
-        best = max(pays)
-        ties = [arm for arm, pay in enumerate(pays) if pay == best]
+        before = track.cache
+        moment = None if before is None else before.after.get(track.arm)
+        if moment is None:
+            moment = self._look(track)
+        track.cache = moment
+        ties = moment.ties if allowed is None else _best(moment.pays, allowed)
         if len(ties) == 1:
             return ties[0]
         if not self.draws:
             assert self.rng is not None
             self.draws = self.rng.random(_DRAWS).tolist()
         return ties[int(self.draws.pop() * len(ties))]
+
+    def _look(self, track: Track) -> _Moment:
+        """Return the moment ``track`` is in, and remember that its last play leads there."""
+        curves = self.bandit.curves
+        key = tuple(map(_telling, curves, self._supports, track.state()))
+        moment = self._moments.get(key)
+        if moment is None:
+            moment = _Moment([curve(tau) for curve, tau in zip(curves, key, strict=True)])
+            if len(self._moments) < _MOMENTS:
+                self._moments[key] = moment
+        if track.cache is not None and len(self._moments) < _MOMENTS:
+            track.cache.after[track.arm] = moment
+        return moment
+
+
+class _Moment:
+    """What is best in one joint state, and which moment follows each play of it.
+
+    Pays change with every arm's state at every round; following moments instead of looking up K
+    pays makes a greedy round as cheap as a fixed one.
+    """
+
+    __slots__ = ("after", "pays", "ties")
+
+    def __init__(self, pays: list[float]) -> None:
+        self.pays = pays
+        self.ties = _best(pays, (True,) * len(pays))
+        self.after: dict[int, _Moment] = {}
+
+
+def _best(pays: list[float], allowed: Mask) -> list[int]:
+    """Return the allowed arms that pay most."""
+    best = max(pay for pay, may in zip(pays, allowed, strict=True) if may)
+    pairs = zip(pays, allowed, strict=True)
+    return [arm for arm, (pay, may) in enumerate(pairs) if may and pay == best]
+
+
+def _telling(curve: Curve, support: Support, tau: int) -> int:
+    """Return the state nearest to 0 that ``curve`` cannot tell from ``tau``, now or later."""
+    if tau <= 0:
+        return max(min(tau, -1), -support.streak)
+    if curve.tail == "repeat":
+        return (tau - 1) % support.rest + 1
+    return min(tau, support.rest)

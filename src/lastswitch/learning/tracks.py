@@ -29,6 +29,8 @@ class Track:
         Set by a policy's ``choose``: what it wants handed back with this pull's reward.
     memory
         Anything else (JSON-able) a policy keeps per subject.
+    cache
+        Anything a policy can work out again; it is not saved.
 
     Examples
     --------
@@ -39,7 +41,7 @@ class Track:
     [-1, 5, 1]
     """
 
-    __slots__ = ("arm", "at", "block", "clock", "last", "memory", "note", "run", "start")
+    __slots__ = ("arm", "at", "block", "cache", "clock", "last", "memory", "note", "run", "start")
 
     def __init__(self, start: tuple[int, ...]) -> None:
         self.start = start
@@ -53,6 +55,7 @@ class Track:
         self.at = 0
         self.note: Any = None
         self.memory: Any = None
+        self.cache: Any = None
 
     def play(self, arm: int) -> int:
         """Move every state as a play of ``arm`` does; return the τ it was played in."""
