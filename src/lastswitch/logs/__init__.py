@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from lastswitch.logs.curvefit import CurveFit, fit_curves
+from lastswitch.logs.armfit import ArmFit
+from lastswitch.logs.curvefit import CAUTION, CurveFit, Prior, fit_curves
+from lastswitch.logs.estimates import Estimate
+from lastswitch.logs.gains import Gain, predicted_gain
+from lastswitch.logs.questions import Finding
+from lastswitch.logs.saving import fit_beside, load_fit, save_fit
 from lastswitch.logs.simulate import simulate
 
-__all__ = ["CurveFit", "fit_curves", "simulate"]
+__all__ = [
+    "CAUTION",
+    "ArmFit",
+    "CurveFit",
+    "Estimate",
+    "Finding",
+    "Gain",
+    "Prior",
+    "fit_beside",
+    "fit_curves",
+    "load_fit",
+    "predicted_gain",
+    "save_fit",
+    "simulate",
+]

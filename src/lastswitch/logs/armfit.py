@@ -46,22 +46,30 @@ class Shape:
     smooth: float | None
     fallback: Floats
 
-    def tables(self, events: Floats, total: Floats) -> tuple[Floats, Floats]:
-        """Return the rest and streak tables for sums over one arm's columns.
+    def rest_values(self, events: Floats, total: Floats) -> Floats:
+        """Return the rest table for sums over the arm's columns, or one per row of sums.
 
         A pool that a resample left empty keeps the value it has in the log (``fallback``).
         """
-        size, runs = len(self.rest), len(self.streak)
-        rests, runs_at = slice(1, 1 + size), slice(1 + self.depth, 1 + self.depth + runs)
-        rest = _pooled(self.rest, events[rests], total[rests], self.fallback[rests])
-        streak = _pooled(self.streak, events[runs_at], total[runs_at], self.fallback[runs_at])
-        if self.smooth is not None and size:
-            rest = smoothed(rest, self.weights[rests], self.smooth)
-        if not size:
-            rest = np.array([_overall(events, total, self.fallback[0])])
-        # Never seen in a row: count on no more than the arm's worst rest.
-        streak = falling(streak, self.weights[runs_at]) if runs else np.array([rest.min()])
-        return np.clip(rest, 0.0, 1.0), np.clip(streak, 0.0, 1.0)
+        size = len(self.rest)
+        if not size:  # never seen rested: all there is, is the arm's mean
+            many = events.sum(axis=-1, keepdims=True)
+            mean = total.sum(axis=-1, keepdims=True) / np.maximum(many, 1.0)
+            return np.asarray(np.where(many > 0, mean, self.fallback[0]))
+        mine = slice(1, 1 + size)
+        values = _pooled(self.rest, events[..., mine], total[..., mine], self.fallback[mine])
+        if self.smooth is not None:
+            values = smoothed(values, self.weights[mine], self.smooth)
+        return np.clip(values, 0.0, 1.0)
+
+    def streak_values(self, events: Floats, total: Floats) -> Floats:
+        """Return the streak table, nonincreasing, for sums as in :meth:`rest_values`."""
+        size = len(self.streak)
+        if not size:  # never seen in a row: count on no more than the arm's worst rest
+            return self.rest_values(events, total).min(axis=-1, keepdims=True)
+        mine = slice(1 + self.depth, 1 + self.depth + size)
+        values = _pooled(self.streak, events[..., mine], total[..., mine], self.fallback[mine])
+        return np.clip(falling(values, self.weights[mine]), 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,7 @@ def fit_arm(counts: Counts, arm: int, rules: FitRules, binary: bool) -> ArmFit:
         rules.smooth,
         np.full(counts.width, overall),
     )
-    rest, streak = shape.tables(events, total)
+    rest, streak = shape.rest_values(events, total), shape.streak_values(events, total)
     kept = shape.fallback.copy()
     kept[1 : 1 + len(rest_pools)] = rest[: len(rest_pools)]
     kept[1 + counts.rest : 1 + counts.rest + len(streak_pools)] = streak[: len(streak_pools)]
@@ -114,7 +122,7 @@ def fit_arm(counts: Counts, arm: int, rules: FitRules, binary: bool) -> ArmFit:
     first = interval(_picked(groups, [0]), rules.level, binary)
     return ArmFit(
         counts.names[arm],
-        Curve(rest, streak),
+        _trimmed(rest, streak),
         Estimate(None, int(events[0]), first.mean, first.low, first.high, first.mean, ()),
         _estimates(1, events[1:], rest, rest_seen, rules, "rest"),
         _estimates(-1, events[1 + counts.rest :], streak, streak_seen, rules, "streak"),
@@ -151,12 +159,15 @@ def _picked(groups: Tally, columns: list[int]) -> Tally:
 
 
 def _pooled(pools: Bools, events: Floats, total: Floats, fallback: Floats) -> Floats:
-    many = pools @ events
-    return np.where(many > 0, pools @ total / np.maximum(many, 1.0), fallback)
+    many = events @ pools.T
+    return np.where(many > 0, total @ pools.T / np.maximum(many, 1.0), fallback)
 
 
-def _overall(events: Floats, total: Floats, fallback: float) -> float:
-    return float(total.sum() / events.sum()) if events.sum() > 0 else fallback
+def _trimmed(rest: Floats, streak: Floats) -> Curve:
+    """Return the curve without the flat ends of its tables, to six digits."""
+    curve = Curve(rest.round(6), streak.round(6))
+    support = curve.support()
+    return Curve(curve.rest[: support.rest], curve.streak[: support.streak])
 
 
 def _estimates(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from lastswitch.errors import LastSwitchWarning, LogError
 from lastswitch.logs.armfit import ArmFit, FitRules, fit_arm
 from lastswitch.logs.cleaning import BadRows, Events, describe_row, read_events, refuse_bad_rows
 from lastswitch.logs.counts import Census, Counts, Floats, count_states
+from lastswitch.logs.questions import Finding, answer_questions
 from lastswitch.logs.source import BackendLike, Columns, LogLike, Source, open_log, select_columns
 from lastswitch.logs.states import (
     Together,
@@ -109,6 +112,11 @@ class CurveFit:
         """Whether every reward counted was 0 or 1."""
         return is_binary(self.counts)
 
+    @cached_property
+    def findings(self) -> tuple[tuple[Finding, Finding, Finding], ...]:
+        """Whether each arm wears out, whether it recovers, and whether it has a period."""
+        return answer_questions(self)
+
     @property
     def log_mean(self) -> float:
         """What the log earned per play."""
@@ -129,6 +137,12 @@ class CurveFit:
         rests = slice(1, 1 + self.counts.rest)
         runs = slice(1 + self.counts.rest, None)
         return Prior(events[:, rests], total[:, rests], events[:, runs], total[:, runs])
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the fit to one file; :func:`lastswitch.logs.load_fit` gives it back."""
+        from lastswitch.logs.saving import save_fit
+
+        return save_fit(self, path)
 
     def _residual(self) -> float:
         """Return the standard deviation of rewards around the mean of their state."""

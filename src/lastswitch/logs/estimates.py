@@ -170,7 +170,7 @@ def level_tail(matrix: Bools, means: Floats, errors: Floats) -> Bools:
 
 
 def falling(values: Floats, weights: Floats) -> Floats:
-    """Return the closest nonincreasing values, weighted by events.
+    """Return the closest nonincreasing values, weighted by events; along the last axis.
 
     Examples
     --------
@@ -179,8 +179,10 @@ def falling(values: Floats, weights: Floats) -> Floats:
     """
     from scipy.optimize import isotonic_regression
 
-    fit = isotonic_regression(values, weights=np.maximum(weights, 1e-9), increasing=False)
-    return np.asarray(fit.x, dtype=float)
+    weights = np.maximum(weights, 1e-9)
+    rows = np.atleast_2d(values)
+    fits = [isotonic_regression(row, weights=weights, increasing=False).x for row in rows]
+    return np.asarray(fits, dtype=float).reshape(values.shape)
 
 
 def smoothed(values: Floats, weights: Floats, width: float) -> Floats:
@@ -193,4 +195,4 @@ def smoothed(values: Floats, weights: Floats, width: float) -> Floats:
     """
     place = np.arange(len(values))
     kernel = np.exp(-0.5 * ((place[:, None] - place) / width) ** 2) * np.maximum(weights, 1e-9)
-    return np.asarray(kernel @ values / kernel.sum(axis=1))
+    return np.asarray(values @ kernel.T / kernel.sum(axis=1))
