@@ -1,0 +1,342 @@
+"""RotationUCB: optimistic planning from the actual state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from lastswitch._kernels import announce
+from lastswitch._suggest import suggestion
+from lastswitch.errors import PolicyError
+from lastswitch.learning.indices import INDICES, Floats, exploration_level, thompson
+from lastswitch.learning.policy import Mask, Policy, Pull
+from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
+from lastswitch.learning.rotation_price import best_cycle, price_slots
+from lastswitch.learning.rotation_prior import read_prior
+from lastswitch.learning.rotation_tables import STREAKS, deeper, pooled, settle, wants_depth
+from lastswitch.learning.tracks import Track
+
+IndexName = Literal["kl-ucb", "ucb1", "empirical-bernstein", "thompson"]
+
+#: Tables are made again when some state has been seen this much more often.
+_GROWTH = 1.1
+#: Plans remembered between two makings of the tables.
+_REMEMBERED = 50_000
+
+
+class RotationUCB(Policy):
+    r"""Plays the best plan under optimistic curves, from the states the arms are in.
+
+    The learner always knows every state, so it neither calibrates nor forgets: it keeps what each
+    (arm, state) paid, believes of each the most that is plausible, plans some rounds ahead from
+    where the arms stand, plays the first few of them and plans again. It needs no horizon and, on
+    rewards in [0, 1], no tuning.
+
+    - *Belief.* An index per (arm, state), clipped to [0, 1]; a longer streak is never believed to
+      pay more. Rests beyond the first few borrow a little from the rests beside them. Tables
+      start ``depth`` rests deep, their last entry pooling what is deeper, and an arm's table
+      deepens (up to ``max_depth``) when its best cycle waits for that tail or when the tail's
+      states pay unlike each other.
+    - *Plan.* A beam search over ``horizon`` rounds. What the arms' last states are worth is added
+      at the end: with a price per slot, each arm alone has a best cycle, and being closer to it is
+      worth more. This keeps a short plan from being short-sighted.
+    - *Pace.* ``commitment`` plays are made before planning again; one, once there are several
+      subjects. Plays whose reward is still out count at once, at the mean so far, so that many
+      subjects do not all try the same thing.
+
+    **Guaranteed:** the plan is never worse, under the optimistic tables, than what the beam holds;
+    every state within the table keeps being believed a little better as it is left unseen, so no
+    belief is final; arms that are not allowed are never played. **Only observed:** the share of
+    the optimum it earns (``benchmarks/learning.py``). A logarithmic regret is known for optimistic
+    play of whole cycles (Ortner 2010); no such proof is claimed for this policy, its exploration
+    being smaller than that proof's. Structure deeper than ``max_depth`` is not seen, and rises
+    along a streak are believed away.
+
+    Parameters
+    ----------
+    n_arms
+        Number of arms.
+    index
+        ``"kl-ucb"``, ``"ucb1"``, ``"empirical-bernstein"`` or ``"thompson"``, see
+        :mod:`lastswitch.learning.indices`.
+    depth, max_depth
+        Rests an arm's table starts with, and the most it may deepen to.
+    streaks
+        Streak states told apart; the last pools longer ones.
+    horizon
+        Rounds planned ahead.
+    width
+        Plans kept per round of the search.
+    commitment
+        Plays made before planning again, when there is one subject.
+    alpha
+        How much doubt an index keeps.
+    initial
+        States every subject starts in: one integer, or one per arm.
+    prior
+        A :class:`~lastswitch.learning.rotation_prior.Prior`, or a fit of curves to logs: its
+        counts are taken as if seen here.
+    seed
+        Seeds the draws of Thompson sampling.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> radio = ls.Bandit([ls.curves.step(2, 0.9), ls.curves.constant(0.3)])
+    >>> run = ls.simulate(radio, ls.RotationUCB(n_arms=2), horizon=2000, seed=0)
+    >>> bool(run.mean_total > 0.95 * ls.optimal_total(radio, 2000).value)
+    True
+    """
+
+    shared: ClassVar[tuple[str, ...]] = (
+        "counts",
+        "sums",
+        "squares",
+        "pending",
+        "depths",
+        "values",
+        "limits",
+        "stale",
+    )
+
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        index: IndexName = "kl-ucb",
+        depth: int = 24,
+        max_depth: int = 64,
+        streaks: int = 4,
+        horizon: int = 14,
+        width: int = 24,
+        commitment: int = 4,
+        alpha: float = 0.3,
+        initial: int | Sequence[int] = 1,
+        prior: Any = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_arms, initial=initial, seed=seed)
+        self.index, self.alpha, self.prior = _index(index), _positive_number("alpha", alpha), None
+        self.depth = _at_least("depth", depth, 1)
+        self.max_depth = max(self.depth, _at_least("max_depth", max_depth, 1))
+        self.streaks = _at_least("streaks", streaks, 1)
+        self.horizon = _at_least("horizon", horizon, 1)
+        self.width = _at_least("width", width, 1)
+        self.commitment = _at_least("commitment", commitment, 1)
+        if self.streaks > STREAKS:
+            raise PolicyError(f"streaks must be at most {STREAKS}, got {streaks}.")
+        if self.commitment > self.horizon:
+            raise PolicyError(
+                f"commitment must not exceed the horizon, got {commitment} > {horizon}; "
+                "no more can be played than was planned."
+            )
+        shape = (self.n_arms, STREAKS + self.max_depth)
+        self.counts, self.sums = np.zeros(shape), np.zeros(shape)
+        self.squares, self.pending = np.zeros(shape), np.zeros(shape)
+        self.depths = np.full(self.n_arms, self.depth)
+        self.values = np.ones((self.n_arms, self.streaks + self.depth))
+        self.limits = np.zeros((2, *shape))
+        self.stale = True
+        if prior is not None:
+            self._absorb(prior)
+        self._bind()
+
+    # Asking.
+
+    def choose(self, track: Track, allowed: Mask | None) -> int:
+        """Return the next arm of the plan, planning when none is left or a mask is given."""
+        at = track.at
+        if allowed is None and at < len(track.block):
+            arm = track.block[at]
+            track.at = at + 1
+        else:
+            block = self._plan(track, allowed)
+            track.block = block if allowed is None and len(self._tracks) == 1 else ()
+            track.at = 1
+            arm = block[0]
+        cell = self._cell(arm, track.tau(arm))
+        self._out[cell] += 1.0
+        if self._told[cell] + self._out[cell] >= self._limit_all[cell]:
+            self.stale = True
+        return arm
+
+    def _plan(self, track: Track, allowed: Mask | None) -> tuple[int, ...]:
+        """Return the arms to play next for ``track``."""
+        if self.stale:
+            self._make_tables()
+        last = self.streaks - 1
+        cells = tuple(
+            [
+                last + (tau if tau < depth else depth)
+                if tau > 0
+                else (min(-tau, last + 1) or 1) - 1
+                for tau, depth in zip(track.state(), self._depth_list, strict=True)
+            ]
+        )
+        key = (cells, allowed)
+        block = self._plans.get(key)
+        if block is None:
+            if len(self._plans) >= _REMEMBERED:
+                self._plans.clear()
+            block = self._plans[key] = self._search(cells, allowed)
+        return block
+
+    def _search(self, cells: tuple[int, ...], allowed: Mask | None) -> tuple[int, ...]:
+        plan = np.empty(self.horizon, np.int64)
+        mask = np.ones(self.n_arms, np.bool_) if allowed is None else np.array(allowed)
+        look_ahead(
+            self.values,
+            self._worth,
+            self.streaks,
+            self.depths,
+            np.array(cells),
+            mask,
+            self._keys,
+            self.width,
+            plan,
+        )
+        return tuple(plan[: self.commitment].tolist())
+
+    # Learning.
+
+    def learn(self, pull: Pull, reward: float, note: Any) -> None:
+        """Add the reward to what its (arm, state) has paid."""
+        cell = self._cell(pull.arm, pull.tau)
+        self._out[cell] -= 1.0
+        count = self._told[cell] + 1.0
+        self._told[cell] = count
+        self._paid[cell] += reward
+        self._squared[cell] += reward * reward
+        if count >= self._limit_told[cell]:
+            self.stale = True
+
+    def missed(self, pull: Pull, note: Any) -> None:
+        """Forget a play whose reward will never come."""
+        self._out[self._cell(pull.arm, pull.tau)] -= 1.0
+
+    def bound(self) -> float:
+        """Return the most any schedule could earn per round if the optimistic tables were true."""
+        self._make_tables()
+        return self._bound
+
+    def _make_tables(self) -> None:
+        """Make the optimistic tables, deepening those that the data ask for."""
+        announce("learning", look_ahead)
+        n, s, q = settle(self.counts, self.sums, self.squares, self.pending)
+        while True:
+            table = pooled(n, s, q, STREAKS, self.streaks, self.depths)
+            self.values = self._believe(table, float(n.sum()), int(np.count_nonzero(n)))
+            price = self._price()
+            if not self._deepen(n, s, price):
+                break
+        self.limits = np.stack([_GROWTH * self.counts, _GROWTH * n])
+        self.stale = False
+        self._bind_limits()
+
+    def _believe(self, table: Floats, plays: float, seen: int) -> Floats:
+        """Return the optimistic value of each (arm, cell)."""
+        counts, sums, squares = table
+        if self.index == "thompson":
+            assert self.rng is not None  # a seed is always given
+            values = thompson(counts, sums, squares, self.rng)
+        else:
+            level = exploration_level(counts, plays, seen, self.alpha)
+            values = INDICES[self.index](counts, sums, squares, level)
+        streak = values[:, : self.streaks]
+        np.minimum.accumulate(streak, axis=1, out=streak)
+        return values
+
+    def _price(self) -> float:
+        """Price the slots under the current values; return the price."""
+        self._worth = np.zeros_like(self.values)
+        self._keys = state_keys(self.n_arms, self.values.shape[1])
+        price, self._bound = price_slots(self.values, self.streaks, self.depths, self._worth)
+        self._depth_list = self.depths.tolist()
+        self._plans.clear()
+        return float(price)
+
+    def _deepen(self, n: Floats, s: Floats, price: float) -> bool:
+        """Deepen the tables of the arms whose data ask for it; tell whether any was."""
+        asked = False
+        for arm, depth in enumerate(self._depth_list):
+            if depth < self.max_depth:
+                rest = best_cycle(self.values[arm], self.streaks, depth, price)[2]
+                if wants_depth(n[arm], s[arm], STREAKS + depth - 1, rest == depth):
+                    self.depths[arm] = deeper(depth, self.max_depth)
+                    asked = True
+        return asked
+
+    # Keeping.
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the constructor's arguments; a prior is already among what was seen."""
+        return {**super().parameters(), "prior": None}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what was seen and believed."""
+        super().restore(state)
+        self._bind()
+        if not self.stale:
+            self._price()
+
+    def _bind(self) -> None:
+        """Make views through which single entries are read and written without NumPy's cost."""
+        self._told, self._paid = _view(self.counts), _view(self.sums)
+        self._squared, self._out = _view(self.squares), _view(self.pending)
+        self._plans: dict[tuple[tuple[int, ...], Mask | None], tuple[int, ...]] = {}
+        self._depth_list = self.depths.tolist()
+        self._bound = float(self.n_arms)
+        self._bind_limits()
+
+    def _bind_limits(self) -> None:
+        self._limit_told, self._limit_all = _view(self.limits[0]), _view(self.limits[1])
+
+    def _cell(self, arm: int, tau: int) -> int:
+        """Return where the raw state of ``arm`` is kept."""
+        base = arm * (STREAKS + self.max_depth)
+        if tau > 0:
+            return base + STREAKS - 1 + (tau if tau < self.max_depth else self.max_depth)
+        return base + (min(-tau, STREAKS) or 1) - 1
+
+    def _absorb(self, given: Any) -> None:
+        """Count the observations of a prior as seen."""
+        prior = read_prior(given, self.n_arms)
+        streaks = np.minimum(np.arange(prior.streak_counts.shape[1]), STREAKS - 1)
+        rests = STREAKS + np.minimum(np.arange(prior.rest_counts.shape[1]), self.max_depth - 1)
+        for where, counts, sums in (
+            (streaks, prior.streak_counts, prior.streak_sums),
+            (rests, prior.rest_counts, prior.rest_sums),
+        ):
+            for column, state in enumerate(where.tolist()):
+                self.counts[:, state] += counts[:, column]
+                self.sums[:, state] += sums[:, column]
+                self.squares[:, state] += sums[:, column]  # as rewards of 0 or 1
+
+
+def _view(table: Floats) -> Any:
+    """Return a flat view of ``table`` whose entries are plain floats."""
+    return memoryview(table.reshape(-1))  # type: ignore[arg-type]
+
+
+def _index(name: str) -> IndexName:
+    """Return ``name`` if it is an index."""
+    known = (*INDICES, "thompson")
+    if name not in known:
+        raise PolicyError(
+            f"index must be one of {', '.join(known)}, got {name!r}{suggestion(name, known)}."
+        )
+    return name  # type: ignore[return-value]
+
+
+def _at_least(name: str, value: int, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise PolicyError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def _positive_number(name: str, value: float) -> float:
+    if not value > 0:
+        raise PolicyError(f"{name} must be positive, got {value!r}.")
+    return float(value)

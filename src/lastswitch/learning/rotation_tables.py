@@ -1,0 +1,145 @@
+"""From what was seen to what is believed: the tables of RotationUCB.
+
+Everything seen is kept per (arm, raw state): streaks to -16, rests to a deep maximum. The planner's
+table is shallower. Its last cells pool everything deeper, and an arm's table deepens when the data
+ask for it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._kernels import jit
+
+#: Streak states kept apart in memory.
+STREAKS = 16
+#: Rests from here on borrow from their neighbours (see :func:`pooled`).
+_LONE_RESTS = 8
+_NEIGHBOURS = 2
+_BORROWED = 2.0
+#: A fraction of a success granted to every cell seen, so that one unlucky zero does not bury it.
+_GRANTED = 0.2
+#: Cells added when an arm's table deepens.
+_DEEPER = 4
+#: A tail must have been seen this often before it can ask for more depth.
+_TAIL_SEEN = 3.0
+#: How unlikely (in nats) a raw state must be under its tail's mean for the tail to be split.
+_UNLIKE = 2.0
+
+
+@jit
+def settle(
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    pending: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Count plays whose reward is still out as if they had paid the mean so far (1/2 if none)."""
+    n, s, q = counts.copy(), sums.copy(), squares.copy()
+    for arm in range(n.shape[0]):
+        for state in range(n.shape[1]):
+            out = pending[arm, state]
+            if out > 0.0:
+                seen = counts[arm, state]
+                n[arm, state] += out
+                s[arm, state] += out * (sums[arm, state] / seen if seen > 0.0 else 0.5)
+                q[arm, state] += out * (squares[arm, state] / seen if seen > 0.0 else 0.5)
+    return n, s, q
+
+
+@jit
+def pooled(
+    n: NDArray[np.float64],
+    s: NDArray[np.float64],
+    q: NDArray[np.float64],
+    raw_streaks: int,
+    streaks: int,
+    depths: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return counts, sums and squares per (arm, cell), stacked.
+
+    The last streak cell and the last rest cell pool what is deeper. A rest beyond the first few
+    borrows up to two observations from the rests around it: curves that end early then cost
+    little, and one that has a surprise deep down still shows it. A cell seen at all is granted a
+    fraction of a success.
+    """
+    n_arms, raw = n.shape
+    cells = streaks + depths.max()
+    table = np.zeros((3, n_arms, cells))
+    for arm in range(n_arms):
+        last_rest = streaks + depths[arm] - 1
+        for state in range(raw):
+            if state < raw_streaks:
+                cell = min(state, streaks - 1)
+            else:
+                cell = min(streaks + state - raw_streaks, last_rest)
+            table[0, arm, cell] += n[arm, state]
+            table[1, arm, cell] += s[arm, state]
+            table[2, arm, cell] += q[arm, state]
+        for cell in range(streaks + _LONE_RESTS, last_rest + 1):
+            middle = raw_streaks + cell - streaks
+            near_n, near_s, near_q = 0.0, 0.0, 0.0
+            for state in range(middle - _NEIGHBOURS, min(middle + _NEIGHBOURS + 1, raw)):
+                if state != middle:
+                    near_n += n[arm, state]
+                    near_s += s[arm, state]
+                    near_q += q[arm, state]
+            if near_n > 0.0:
+                share = min(_BORROWED, near_n) / near_n
+                table[0, arm, cell] += share * near_n
+                table[1, arm, cell] += share * near_s
+                table[2, arm, cell] += share * near_q
+        for cell in range(last_rest + 1):
+            if table[0, arm, cell] > 0.0:
+                for k in range(3):
+                    table[k, arm, cell] += _GRANTED
+    return table
+
+
+@jit
+def wants_depth(
+    n: NDArray[np.float64],
+    s: NDArray[np.float64],
+    first: int,
+    waits_for_tail: bool,
+) -> bool:
+    """Tell whether one arm's tail, the raw states from ``first`` on, should be looked at closer.
+
+    It should if the arm's best cycle waits for it, or if some state in it pays unlike the others.
+    """
+    seen, paid = 0.0, 0.0
+    for state in range(first, n.size):
+        seen += n[state]
+        paid += s[state]
+    if seen < _TAIL_SEEN:
+        return False
+    if waits_for_tail:
+        return True
+    mean = paid / seen
+    if mean <= 0.0 or mean >= 1.0:
+        return False
+    for state in range(first, n.size):
+        if n[state] > 0.0:
+            here = min(max(s[state] / n[state], 0.0), 1.0)
+            surprise = 0.0
+            if here > 0.0:
+                surprise += here * math.log(here / mean)
+            if here < 1.0:
+                surprise += (1.0 - here) * math.log((1.0 - here) / (1.0 - mean))
+            if n[state] * surprise > _UNLIKE:
+                return True
+    return False
+
+
+def deeper(depth: int, most: int) -> int:
+    """Return the next depth of a table, at most ``most``.
+
+    Examples
+    --------
+    >>> deeper(24, 64), deeper(63, 64)
+    (28, 64)
+    """
+    return min(most, depth + _DEEPER)
