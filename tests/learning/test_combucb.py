@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.errors import PolicyError
-from lastswitch.learning import CalibratedCombUCB1, CombUCB1, ISICombUCB1
+from lastswitch.learning import CalibratedCombUCB1, CombUCB1, DoublePlayCombUCB1, ISICombUCB1
 
 SEEDS = st.integers(0, 2**32 - 1)
 FEW = settings(max_examples=8, deadline=None)
@@ -177,6 +177,42 @@ def test_calibration_plans_from_the_state_the_order_leaves():
     policy = CalibratedCombUCB1(5, 3, order=[4, 3, 2, 1, 0], initial=-1)
     run = ls.simulate(ls.instances.five_arms(), policy, 1600, seed=3)
     assert run.states()[0, 2] > 100  # of 200 blocks
+
+
+@settings(max_examples=4, deadline=None)
+@given(SEEDS, st.booleans())
+def test_double_play_repeats_the_best_cycle_and_learns_from_the_second(seed, streaks):
+    """Each turn is one block twice: the best as a cycle under the bounds of all second plays."""
+    policy = DoublePlayCombUCB1(2, 3, streaks=streaks)
+    turns, rewards = in_blocks(played(policy, 90, seed), 6), {}
+
+    def key(tau):
+        return (max(tau, -3) if streaks else -1) if tau < 0 else min(tau, 2)
+
+    for t, turn in enumerate(turns, start=1):
+        arms = [pull.arm for pull, _ in turn]
+        assert arms[:3] == arms[3:]
+
+        def value(block, t=t):
+            endless = len(set(block)) == 1
+            state = ls.state_after([1, 1], block)
+            unseen, total = 0, 0.0
+            for arm in block:
+                seen = rewards.get((arm, key(-9 if endless else int(state[arm]))))
+                state = ls.transition(state, arm)
+                if seen is None:
+                    unseen += 1
+                else:
+                    total += sum(seen) / len(seen) + math.sqrt(1.5 * math.log(t) / len(seen))
+            return unseen, round(total, 7)
+
+        assert value(arms[:3]) == max(map(value, product(range(2), repeat=3)))
+        for pull, reward in turn[3:]:
+            rewards.setdefault((pull.arm, key(pull.tau)), []).append(reward)
+    counts = [0] * len(policy.estimates.counts)
+    for (arm, tau), seen in rewards.items():
+        counts[policy.estimates.cell(arm, tau)] = len(seen)
+    assert policy.estimates.counts == counts
 
 
 def test_a_masked_order_still_separates_calibration_from_block():

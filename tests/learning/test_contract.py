@@ -10,6 +10,7 @@ from lastswitch.learning import (
     Anytime,
     CalibratedCombUCB1,
     CombUCB1,
+    DoublePlayCombUCB1,
     FixedCycle,
     ISICombUCB1,
     OracleGreedy,
@@ -39,6 +40,7 @@ POLICIES = {
     "CombUCB1": lambda: CombUCB1(4, 3, initial=-1),
     "CombUCB1 streaks": lambda: CombUCB1(4, 3, streaks=True, initial=[3, 1, -2, 0]),
     "CalibratedCombUCB1": lambda: CalibratedCombUCB1(4, 2, order=[3, 1, 0, 2]),
+    "DoublePlayCombUCB1": lambda: DoublePlayCombUCB1(4, 2, streaks=True),
     "Anytime": lambda: Anytime(partial(ISICombUCB1, 4), first=16),
     "Anytime of random ties": lambda: Anytime(Greedy, first=8),
 }

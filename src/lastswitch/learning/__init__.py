@@ -6,7 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lastswitch.learning.anytime import Anytime
-from lastswitch.learning.combucb import CalibratedCombUCB1, CombUCB1, ISICombUCB1
+from lastswitch.learning.combucb import (
+    CalibratedCombUCB1,
+    CombUCB1,
+    DoublePlayCombUCB1,
+    ISICombUCB1,
+)
 from lastswitch.learning.estimates import Estimates
 from lastswitch.learning.policy import Policy, Pull
 from lastswitch.learning.saving import load_policy
@@ -23,6 +28,7 @@ __all__ = [
     "Anytime",
     "CalibratedCombUCB1",
     "CombUCB1",
+    "DoublePlayCombUCB1",
     "Estimates",
     "FixedCycle",
     "ISICombUCB1",
