@@ -188,11 +188,17 @@ def lift_cycle(graph: JointGraph, state: int, labels: Sequence[int]) -> list[int
     while tuple(states) not in seen:
         seen[tuple(states)] = len(turns)
         turns.append(graph.arms.play(states, labels))
-    return _shortest_period([arm for turn in turns[seen[tuple(states)] :] for arm in turn])
+    return shortest_period([arm for turn in turns[seen[tuple(states)] :] for arm in turn])
 
 
-def _shortest_period(word: list[int]) -> list[int]:
-    """Return the shortest word whose repetition gives ``word``."""
+def shortest_period(word: list[int]) -> list[int]:
+    """Return the shortest word whose repetition gives ``word``.
+
+    Examples
+    --------
+    >>> shortest_period([0, 1, 0, 1])
+    [0, 1]
+    """
     for size in range(1, len(word) + 1):
         if len(word) % size == 0 and word == word[:size] * (len(word) // size):
             return word[:size]

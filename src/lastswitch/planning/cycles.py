@@ -1,0 +1,329 @@
+"""The best cycle of a given length: argmax r(B | τ_B), the paper's B*_double, with a certificate.
+
+A cycle pays the same wherever it is cut, so it may be cut where a run of some arm begins. Order
+the arms; every cycle of two arms or more belongs to the first arm it uses, cut at the start of
+one of that arm's runs. So for each arm in turn: it takes slot 0 but not the last one, the arms
+before it are not used, and no run wraps around. What each of the other pulls pays, the arm knows
+from its own past in the block; only its first pull depends on how the block ends, so it is paid
+there, to an automaton that remembers the slot of the first pull.
+
+The certified solver does the rest. The best cycle so far takes part as one more arm, which plays
+every slot or none, so that what cannot beat it is dropped at once.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch.bandit import Bandit
+from lastswitch.blocks import cycle_reward
+from lastswitch.errors import PlanError
+from lastswitch.planning._tables import checked_length
+from lastswitch.planning.arm_states import ArmStates, arm_states
+from lastswitch.planning.frequency import average_bound
+from lastswitch.planning.joint_states import shortest_period
+from lastswitch.planning.plan import Plan, Progress, Solution, rounding
+from lastswitch.planning.problem import BlockProblem
+from lastswitch.planning.solve import plan_of
+from lastswitch.states import States, state_after
+
+if TYPE_CHECKING:
+    from lastswitch.planning.automata import Automata
+    from lastswitch.planning.optima import Optimum
+
+
+def plan_cycle(
+    bandit: Bandit,
+    length: int,
+    *,
+    gap: float = 0.0,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Plan the cycle of ``length`` rounds that pays most when repeated for ever.
+
+    Parameters
+    ----------
+    bandit
+        The bandit; its start plays no part.
+    length
+        Rounds of one turn.
+    gap
+        Stop once the cycle is within this share of the best of its length.
+    time_limit
+        Stop after about this many seconds with the best cycle so far and its bound.
+    progress
+        Called now and then with (seconds so far, best value, bound).
+
+    Examples
+    --------
+    >>> from lastswitch.instances import five_arms
+    >>> plan = plan_cycle(five_arms(), 9)
+    >>> round(plan.value, 6), plan.optimal
+    (4.56, True)
+    """
+    rounds = checked_length(length)
+    if not gap >= 0:
+        raise PlanError(f"gap must be at least 0, got {gap}; 0.01 accepts a cycle within 1 %.")
+    if time_limit is not None and not time_limit > 0:
+        raise PlanError(f"time_limit must be positive seconds, got {time_limit}; None means none.")
+    search = _Search(bandit, rounds, gap, time_limit, progress)
+    bound = search.run()
+    problem = BlockProblem.from_bandit(bandit, rounds, settled_state(bandit, search.block))
+    return plan_of(
+        problem,
+        Solution(search.block, bound),
+        solver="certified",
+        seconds=time.perf_counter() - search.began,
+        names=tuple(bandit.names),
+        cycle=True,
+    )
+
+
+def best_cycle(
+    bandit: Bandit, max_length: int, *, gap: float = 0.0, time_limit: float | None = None
+) -> Optimum:
+    """Return the best average of any cycle of at most ``max_length`` rounds.
+
+    A cycle of n rounds is also one of 2n, so only lengths above half the limit are planned.
+
+    Examples
+    --------
+    >>> from lastswitch.instances import five_arms
+    >>> best_cycle(five_arms(), 8).fraction  # the best of all takes nine rounds
+    Fraction(251, 600)
+    """
+    from lastswitch.planning.optima import TOLERANCE, Optimum, cycle_fraction
+
+    began = time.perf_counter()
+    limit = checked_length(max_length)
+    deadline = math.inf if time_limit is None else began + time_limit
+    ceiling = average_bound(bandit)
+    best, best_mean, bound = [0], -math.inf, -math.inf
+    for length in range(limit, limit // 2, -1):
+        left = deadline - time.perf_counter()
+        plan = plan_cycle(
+            bandit,
+            length,
+            gap=gap,
+            time_limit=None if math.isinf(left) else max(left / (length - limit // 2), 1e-3),
+        )
+        bound = max(bound, plan.bound / length)
+        if plan.value / length > best_mean:
+            best, best_mean = list(plan.block), plan.value / length
+        if best_mean >= ceiling - TOLERANCE:
+            break
+    cycle = tuple(shortest_period(best))
+    value: Fraction = cycle_fraction(bandit, cycle) / len(cycle)
+    bound = max(min(bound, ceiling), float(value))
+    return Optimum(
+        value=float(value),
+        bound=bound,
+        exact=bound - float(value) <= TOLERANCE,
+        fraction=value,
+        cycle=cycle,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def settled_state(bandit: Bandit, cycle: list[int]) -> States:
+    """Return τ_B, the state in which every turn of the endlessly repeated cycle starts.
+
+    Examples
+    --------
+    >>> from lastswitch import Bandit, Curve
+    >>> settled_state(Bandit([Curve([1], [0.5, 0])] * 2), [0, 1, 1]).tolist()
+    [2, -2]
+    """
+    state = state_after(np.ones(bandit.n_arms, dtype=np.int64), cycle)
+    if len(set(cycle)) == 1:  # the streak never ends, so it pays what the longest pays
+        state[cycle[0]] = -len(bandit.curves[cycle[0]].streak)
+    return state
+
+
+class _Search:
+    """One call of :func:`plan_cycle`: the best cycle so far, and the clock."""
+
+    def __init__(
+        self,
+        bandit: Bandit,
+        length: int,
+        gap: float,
+        time_limit: float | None,
+        progress: Progress | None,
+    ) -> None:
+        self.bandit, self.length, self.gap, self.progress = bandit, length, gap, progress
+        self.began = time.perf_counter()
+        self.deadline = math.inf if time_limit is None else self.began + time_limit
+        self.machines = [arm_states(curve) for curve in bandit.curves]
+        ends = [curve.streak[-1] for curve in bandit.curves]
+        self.block = [int(np.argmax(ends))] * length
+        self.value = length * max(ends)
+
+    def run(self) -> float:
+        """Search every arm's share of the cycles; return a bound on all of them."""
+        bound = self.value
+        if self.length == 1 or self.bandit.n_arms == 1:
+            return bound
+        kinds, given_up = self.ordered_kinds(), False
+        for k in range(len(kinds)):
+            users = [arm for members in kinds[k:] for arm in members]
+            ceiling = self.ceiling(users)
+            if ceiling <= self.value + self.slack:
+                break  # nor can any later share: it uses fewer arms
+            if given_up or time.perf_counter() > self.deadline:
+                return max(bound, ceiling)
+            share = self.solve_share(users)
+            bound = max(bound, min(share, ceiling))
+            # Stopped by the clock, by Ctrl-C or by memory: the next share would not fare better.
+            given_up = share > self.value * (1 + self.gap) + self.slack
+        return max(bound, self.value)
+
+    @property
+    def slack(self) -> float:
+        """What rounding alone may add."""
+        return rounding(self.value)
+
+    def ordered_kinds(self) -> list[list[int]]:
+        """Return the arms by kind (likes together), the kind hardest to miss first.
+
+        Of likes, only the first ever leads: a cycle without it can swap it in.
+        """
+        kinds: dict[object, list[int]] = {}
+        for arm, machine in enumerate(self.machines):
+            kinds.setdefault(machine.behaviour, []).append(arm)
+        if len(kinds) == 1:
+            return list(kinds.values())
+        everyone = range(self.bandit.n_arms)
+        without = {
+            kind: self.ceiling([arm for arm in everyone if arm not in members])
+            for kind, members in kinds.items()
+        }
+        return [kinds[kind] for kind in sorted(kinds, key=lambda kind: without[kind])]
+
+    def ceiling(self, arms: list[int]) -> float:
+        """Return the frequency bound on a cycle of these arms."""
+        return self.length * average_bound(Bandit([self.bandit.curves[arm] for arm in arms]))
+
+    def solve_share(self, users: list[int]) -> float:
+        """Search the cycles of ``users`` that use the first of them; return a bound on them."""
+        from lastswitch.planning.certified import solve_automata
+
+        automata = cycle_automata([self.machines[arm] for arm in users], self.length, self.value)
+        left = self.deadline - time.perf_counter()
+        solution = solve_automata(
+            automata,
+            gap=self.gap,
+            time_limit=None if math.isinf(left) else max(left, 1e-3),
+            progress=self.progress,
+            start_block=[len(users)] * self.length,
+        )
+        block = [int(arm) for arm in solution.block]
+        if block[0] < len(users):
+            found = [users[arm] for arm in block]
+            value = cycle_reward(self.bandit, found)
+            if value > self.value:
+                self.block, self.value = found, value
+        return solution.bound
+
+
+def cycle_automata(machines: list[ArmStates], length: int, incumbent: float) -> Automata:
+    """Return arms whose blocks are the cycles that start with a run of the first one.
+
+    One arm more than ``machines`` stands for a cycle already known, worth ``incumbent``: it takes
+    all slots or none.
+
+    Examples
+    --------
+    >>> from lastswitch import Curve
+    >>> machines = [arm_states(Curve([0, 0.9], [0])), arm_states(Curve([0.3], [0.3]))]
+    >>> automata = cycle_automata(machines, 3, incumbent=0.9)
+    >>> automata.value([0, 1, 1]), round(automata.value([2, 2, 2]), 9)
+    (1.5, 0.9)
+    """
+    from lastswitch.planning.automata import Automata
+
+    lead, *others = machines
+    shared = {machine.behaviour: _follower_part(machine, length) for machine in others}
+    parts = [_leader_part(lead, length), _incumbent_part(length, incumbent), *shared.values()]
+    begins = np.cumsum([0, *(part[0].shape[1] for part in parts)])
+    width = int(begins[-1])
+    N = (length + 1) * width
+    idle, pull = np.full(N, -1, dtype=np.int32), np.full(N, -1, dtype=np.int32)
+    pay, final = np.zeros(N), np.zeros(width)
+    for begin, (part_idle, part_pull, part_pay, part_final) in zip(begins, parts, strict=False):
+        size = part_idle.shape[1]
+        slots = np.arange(length)[:, None]
+        cells = slots * width + begin + np.arange(size)
+        base = (slots + 1) * width + begin
+        idle[cells] = np.where(part_idle < 0, -1, part_idle + base)
+        pull[cells] = np.where(part_pull < 0, -1, part_pull + base)
+        pay[cells] = part_pay
+        final[begin : begin + size] = part_final
+    place = {behaviour: int(begins[2 + k]) for k, behaviour in enumerate(shared)}
+    roots = [0, *(place[machine.behaviour] for machine in others), int(begins[1])]
+    return Automata(
+        offset=np.arange(0, N + width, width),
+        idle=idle,
+        pull=pull,
+        pay=pay,
+        final=final,
+        root=np.array(roots, dtype=np.int32),
+        twins=np.array(roots),  # equal roots, equal arms
+    )
+
+
+#: Idle and pull moves and pays by (slot, state), -1 for a move that is not there; worth at the end.
+_Part = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+
+
+def _leader_part(machine: ArmStates, d: int) -> _Part:
+    """Return the arm that starts the cycle: pulled in slot 0 (or absent), not in the last.
+
+    State 0 is the beginning, state 1 absence, the others are the arm's own.
+    """
+    n = len(machine)
+    idle, pull, pay = np.full((d, n + 2), -1), np.full((d, n + 2), -1), np.zeros((d, n + 2))
+    idle[:, :2] = 1
+    pull[0, 0] = 2 + machine.at(-1)
+    idle[:, 2:] = 2 + np.array(machine.on_idle)
+    pull[:-1, 2:] = 2 + np.array(machine.on_pull)
+    pay[:, 2:] = machine.pay
+    return idle, pull, pay, np.array([0.0, 0.0, *machine.pay])
+
+
+def _follower_part(machine: ArmStates, d: int) -> _Part:
+    """Return an arm that may enter in any slot but the first.
+
+    State 0 is before its first pull; state 1 + (f - 1)·n + s says that was in slot f, and that
+    the arm is now in state s. The cycle closed, it rests f more rounds before that first pull.
+    """
+    n, entries = len(machine), np.arange(1, d)
+    size = 1 + (d - 1) * n
+    idle, pull, pay = np.zeros((d, size), int), np.full((d, size), -1), np.zeros((d, size))
+    group = 1 + (entries - 1) * n
+    pull[entries, 0] = group + machine.at(-1)
+    idle[:, 1:] = (group[:, None] + np.array(machine.on_idle)).ravel()
+    pull[:, 1:] = (group[:, None] + np.array(machine.on_pull)).ravel()
+    pay[:, 1:] = np.tile(machine.pay, d - 1)
+    final = np.zeros(size)
+    rested = np.arange(n)
+    for f in entries:
+        rested = np.array(machine.on_idle)[rested]
+        final[1 + (f - 1) * n : 1 + f * n] = np.array(machine.pay)[rested]
+    return idle, pull, pay, final
+
+
+def _incumbent_part(d: int, value: float) -> _Part:
+    """Return the arm that takes every slot, for ``value`` in all, or none."""
+    idle, pull = np.full((d, 3), -1), np.full((d, 3), -1)
+    idle[:, [0, 2]] = 2
+    pull[0, 0] = 1
+    pull[:, 1] = 1
+    return idle, pull, np.full((d, 3), value / d), np.zeros(3)
