@@ -60,13 +60,13 @@ class Shape:
         values = _pooled(self.rest, events[..., mine], total[..., mine], self.fallback[mine])
         if self.smooth is not None:
             values = smoothed(values, self.weights[mine], self.smooth)
-        return np.clip(values, 0.0, 1.0)
+        return np.asarray(np.clip(values, 0.0, 1.0))
 
     def streak_values(self, events: Floats, total: Floats) -> Floats:
         """Return the streak table, nonincreasing, for sums as in :meth:`rest_values`."""
         size = len(self.streak)
         if not size:  # never seen in a row: count on no more than the arm's worst rest
-            return self.rest_values(events, total).min(axis=-1, keepdims=True)
+            return np.asarray(self.rest_values(events, total).min(axis=-1, keepdims=True))
         mine = slice(1 + self.depth, 1 + self.depth + size)
         values = _pooled(self.streak, events[..., mine], total[..., mine], self.fallback[mine])
         return np.clip(falling(values, self.weights[mine]), 0.0, 1.0)

@@ -141,8 +141,8 @@ def _sparse_runs(events: Floats, least: int) -> Iterator[tuple[int, int]]:
 def level_tail(matrix: Bools, means: Floats, errors: Floats) -> Bools:
     """Join the deepest states that cannot be told apart into one: the curve has levelled off.
 
-    Going back from the deepest state, states are joined for as long as a chi-squared test of
-    equal means does not reject.
+    Going back from the deepest state, states are joined for as long as neither the next one alone
+    nor all of them together differ from their common mean (chi-squared tests).
 
     Examples
     --------
@@ -150,23 +150,29 @@ def level_tail(matrix: Bools, means: Floats, errors: Floats) -> Bools:
     >>> level_tail(np.eye(3, dtype=bool), means, errors).astype(int).tolist()
     [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
     """
-    from scipy.special import chdtrc
-
     changes = (matrix[1:] != matrix[:-1]).any(axis=1)
     pools = [0, *(np.flatnonzero(changes) + 1).tolist()]
     begin = pools[-1]
+    weight = 1 / np.maximum(errors, 1e-9) ** 2
     for first in range(len(pools) - 2, -1, -1):
-        chosen = pools[first:]
-        weight = 1 / np.maximum(errors[chosen], 1e-9) ** 2
-        common = np.average(means[chosen], weights=weight)
-        distance = float(np.sum(weight * (means[chosen] - common) ** 2))
-        if chdtrc(len(chosen) - 1, distance) < _ALIKE:
+        state, tail = pools[first], pools[first + 1 :]
+        common = np.average(means[tail], weights=weight[tail])
+        pair = np.array([means[state], common]), np.array([weight[state], weight[tail].sum()])
+        if not (_alike(*pair) and _alike(means[pools[first:]], weight[pools[first:]])):
             break
-        begin = pools[first]
+        begin = state
     joined = matrix.copy()
     joined[begin:] = False
     joined[begin:, begin:] = True
     return joined
+
+
+def _alike(means: Floats, weight: Floats) -> bool:
+    """Say whether means of the given weights (inverse variances) may all be the same."""
+    from scipy.special import chdtrc
+
+    distance = float(np.sum(weight * (means - np.average(means, weights=weight)) ** 2))
+    return bool(chdtrc(len(means) - 1, distance) >= _ALIKE)
 
 
 def falling(values: Floats, weights: Floats) -> Floats:

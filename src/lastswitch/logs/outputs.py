@@ -1,0 +1,86 @@
+"""Everything a fit leaves behind: the bandit, the fit, a table, a page and figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lastswitch._atomic import write_atomic
+from lastswitch.drawing import save_figure
+from lastswitch.errors import FileError
+from lastswitch.files import save_bandit
+from lastswitch.logs.figures import draw_arm
+from lastswitch.logs.page import most_played, write_page
+from lastswitch.logs.saving import SUFFIX, save_fit
+
+if TYPE_CHECKING:
+    from lastswitch.logs.curvefit import CurveFit
+
+
+def write_outputs(fit: CurveFit, path: str | PathLike[str], *, figures: bool = True) -> list[Path]:
+    """Write ``fit`` around ``path``, the bandit's ``.toml``; return the files written.
+
+    ``radio.toml`` comes with ``radio.fit.npz`` (the fit, for predicted gains), ``radio.csv``
+    (every state), ``radio.html`` and the folder ``radio-figures``.
+    """
+    target = check_target(path)
+    written = [
+        save_bandit(fit.bandit, target),
+        save_fit(fit, target.with_suffix(SUFFIX)),
+        write_atomic(target.with_suffix(".csv"), table(fit)),
+        write_page(fit, target.with_suffix(".html"), title=target.stem, plan=target.name),
+    ]
+    if figures:
+        folder = target.with_name(f"{target.stem}-figures")
+        folder.mkdir(exist_ok=True)
+        for arm in most_played(fit):
+            plain = re.sub(r"[^\w-]+", "-", fit.arms[arm].name).strip("-") or "arm"
+            stem = folder / f"{arm + 1:02d}-{plain[:60]}"
+            written += save_figure(draw_arm(fit, arm), stem, ("png",))
+    return written
+
+
+def check_target(path: str | PathLike[str]) -> Path:
+    """Refuse a path that :func:`write_outputs` could not write to, before any work is done."""
+    target = Path(path)
+    if target.suffix != ".toml":
+        raise FileError(f"the fitted bandit is written as .toml, got {str(target)!r}.")
+    if not target.parent.is_dir():
+        raise FileError(f"{target} cannot be written: the folder {target.parent} does not exist.")
+    return target
+
+
+def rows(fit: CurveFit) -> list[dict[str, Any]]:
+    """Return one row per arm and state; ``tau`` is ``"first"`` for a first play."""
+    return [
+        {
+            "arm": arm.name,
+            "tau": "first" if state.tau is None else state.tau,
+            "events": state.events,
+            "mean": state.mean,
+            "low": state.low,
+            "high": state.high,
+            "value": state.value,
+            "pooled": " ".join(map(str, state.states)) if len(state.states) > 1 else "",
+        }
+        for arm in fit.arms
+        for state in (arm.first, *arm.estimates)
+        if state.events or state.tau is not None
+    ]
+
+
+def table(fit: CurveFit) -> str:
+    """Return :func:`rows` as CSV."""
+    buffer = io.StringIO()
+    entries = rows(fit)
+    writer = csv.DictWriter(buffer, list(entries[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {key: f"{x:.6g}" if isinstance(x, float) else x for key, x in entry.items()}
+        for entry in entries
+    )
+    return buffer.getvalue()

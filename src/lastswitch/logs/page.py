@@ -1,0 +1,90 @@
+"""A fit as one self-contained HTML page: words, figures, tables, nothing fetched from anywhere."""
+
+from __future__ import annotations
+
+import io
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lastswitch._atomic import write_atomic
+from lastswitch.drawing import house_style
+from lastswitch.logs.figures import draw_arm
+
+if TYPE_CHECKING:
+    from lastswitch.logs.curvefit import CurveFit
+
+#: Arms that get a figure and a section; the others, those played least, are in the tables only.
+FIGURES = 40
+
+
+def write_page(
+    fit: CurveFit, path: str | PathLike[str], *, title: str = "Curves from a log", plan: str = ""
+) -> Path:
+    """Write ``fit`` as a page; ``plan`` is the file name the next command is shown with."""
+    return write_atomic(path, page(fit, title=title, plan=plan))
+
+
+def page(fit: CurveFit, *, title: str = "Curves from a log", plan: str = "") -> str:
+    """Return the page as text."""
+    import jinja2
+
+    source = files("lastswitch.logs").joinpath("templates/fit.html").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["reward"] = _reward
+    shown = most_played(fit)
+    arms = [
+        {
+            "fit": fit.arms[arm],
+            "findings": fit.findings[arm],
+            "figure": _svg(fit, arm) if arm in shown else None,
+        }
+        for arm in range(len(fit.arms))
+    ]
+    return environment.from_string(source).render(
+        title=title, plan=plan, fit=fit, summary=fit.summary, arms=arms, words=_words(fit)
+    )
+
+
+def most_played(fit: CurveFit) -> list[int]:
+    """Return the arms that get a figure: all, or those played most."""
+    order = sorted(range(len(fit.arms)), key=lambda arm: -fit.arms[arm].events)
+    return sorted(order[:FIGURES])
+
+
+def _words(fit: CurveFit) -> dict[str, Any]:
+    from lastswitch.logs.cleaning import KINDS
+    from lastswitch.logs.curvefit import CAUTION
+
+    scale = fit.summary.scale
+    ways = {
+        "none": "as they are",
+        "clip": "cut to [0, 1]",
+        "minmax": f"mapped from [{scale.low:g}, {scale.high:g}] to [0, 1]",
+    }
+    every = fit.summary.every
+    rounds = (
+        "each subject's events, in order, are its rounds"
+        if every is None
+        else f"a round lasts {every}, and a round without events is one of rest"
+    )
+    return {"caution": CAUTION, "scale": ways[scale.rule], "rounds": rounds, "kinds": KINDS}
+
+
+def _svg(fit: CurveFit, arm: int) -> str:
+    buffer = io.StringIO()
+    with house_style():
+        draw_arm(fit, arm).savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    # Identifiers are a figure's own in a file but shared by a page: keep those of arms apart.
+    body = text[text.index("<svg") :]
+    for mark in ('id="', "url(#", 'href="#'):
+        body = body.replace(mark, f"{mark}arm{arm}-")
+    return body
+
+
+def _reward(value: float) -> str:
+    return "–" if value != value else f"{value:.3f}"
