@@ -43,7 +43,7 @@ class Model:
         }.items():
             self._highs.setOptionValue(option, value)
         self._highs.passModel(self._lp(highspy, integer))
-        self._optimal = highspy.HighsModelStatus.kOptimal
+        self._status: Any = highspy.HighsModelStatus
 
     def _lp(self, highspy: Any, integer: bool) -> Any:
         program, lp = self.program, highspy.HighsLp()
@@ -64,14 +64,19 @@ class Model:
     def relax(self, columns: Ints, upper: Floats) -> float:
         """Set the upper bounds of ``columns``, solve the relaxation from where it was.
 
-        Returns its value, minus infinity if it has none.
+        Returns its value: minus infinity if it has no solution, infinity (which bounds
+        nothing) if HiGHS cannot tell, even from scratch.
         """
         self._highs.changeColsBounds(
             len(columns), columns.astype(np.int32), np.zeros(len(columns)), upper
         )
         self._highs.run()
-        if self._highs.getModelStatus() != self._optimal:
-            return -np.inf
+        if self._highs.getModelStatus() not in (self._status.kOptimal, self._status.kInfeasible):
+            self._highs.clearSolver()  # a basis that led into numerical trouble
+            self._highs.run()
+        status = self._highs.getModelStatus()
+        if status != self._status.kOptimal:
+            return -np.inf if status == self._status.kInfeasible else np.inf
         objective = float(self._highs.getInfo().objective_function_value)
         return objective * self.scale + self.program.constant
 
