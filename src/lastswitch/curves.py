@@ -271,7 +271,15 @@ SHAPES: dict[str, Callable[..., Curve]] = {
 
 @contextmanager
 def naming_arm(arm: str) -> Iterator[None]:
-    """Put the arm's name in front of any :class:`CurveError` raised inside."""
+    """Put the arm's name in front of any :class:`CurveError` raised inside.
+
+    Examples
+    --------
+    >>> with naming_arm("jazz"):
+    ...     Curve([1.5], [0.0])
+    Traceback (most recent call last):
+    lastswitch.errors.CurveError: arm 'jazz': rest must lie in [0, 1], got 1.5 ...
+    """
     try:
         yield
     except CurveError as error:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.states import States
 
+FORMAT = "lastswitch-optimum-1"
 #: A bound this close to the value is rounding, not doubt.
 TOLERANCE = 1e-9
 #: Joint states listed before giving up on exactness; each takes about 30 + 12·K bytes.
@@ -77,6 +79,12 @@ class Optimum:
         Joint states of the graph that was searched; 0 if it was too large to list.
     seconds
         Time taken.
+
+    Examples
+    --------
+    >>> best = Optimum(value=0.5, bound=0.6, exact=False, fraction=Fraction(1, 2), cycle=(0, 1))
+    >>> print(best)
+    best average found: 0.5 = 1/2 (at most 20.00% below the best possible)
     """
 
     value: float
@@ -100,6 +108,34 @@ class Optimum:
     def gap(self) -> float:
         """How much better, relative to ``value``, anything could possibly be."""
         return max(0.0, self.bound - self.value) / max(abs(self.value), 1e-12)
+
+    def to_dict(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return plain values, for JSON; arms by name if ``names`` are given.
+
+        Examples
+        --------
+        >>> best = Optimum(0.5, 0.5, True, Fraction(1, 2), cycle=(0, 1))
+        >>> best.to_dict(["jazz", "talk"])["cycle"]
+        ['jazz', 'talk']
+        """
+
+        def arms(played: tuple[int, ...]) -> list[Any]:
+            return [arm if names is None else names[arm] for arm in played]
+
+        schedule: dict[str, Any] = {"cycle": arms(self.cycle)}
+        if self.horizon is not None:
+            schedule = {"horizon": self.horizon, "sequence": arms(self.sequence)}
+        return {
+            "format": FORMAT,
+            "value": self.value,
+            "fraction": str(self.fraction),
+            "bound": self.bound,
+            "gap": self.gap,
+            "exact": self.exact,
+            **schedule,
+            "states": self.states,
+            "seconds": self.seconds,
+        }
 
     def __str__(self) -> str:
         what = "average" if self.horizon is None else f"total over {self.horizon} rounds"
