@@ -37,16 +37,18 @@ def examples(page: Path) -> list[Example]:
     """Return the Python blocks of ``page`` in order; a ``text`` block right after one is output."""
     text = page.read_text(encoding="utf-8")
     found: list[Example] = []
-    ended = -1
+    ended: int | None = None  # where the last Python block ended, if nothing came after it
     for fence in FENCE.finditer(text):
         indent, language, body = fence[1], fence[2].strip(), fence[3]
         body = re.sub(rf"^{indent}", "", body, flags=re.M)
-        if language == "text" and found and not text[ended : fence.start()].strip():
+        follows = ended is not None and not text[ended : fence.start()].strip()
+        ended = None
+        if language == "text" and follows:
             found[-1].shown = body
         elif language.startswith("python") or language == ENGINES:
             line = text.count("\n", 0, fence.start()) + 1
             found.append(Example(page, line, body, None, language == ENGINES))
-        ended = fence.end() if language != "text" else -1
+            ended = fence.end()
     return found
 
 

@@ -4,10 +4,75 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+import lastswitch as ls
 from lastswitch import figures
-from lastswitch.drawing import save_figure
+from lastswitch.drawing import INK, MUTED, colour, house_style, save_figure
 
 HERE = Path(__file__).parent
+#: The station of the landing page and of the practitioners' page.
+STATION = ls.Bandit(
+    [
+        ls.curves.step(at=3, high=0.95, low=0.35),
+        ls.curves.recovering(ceiling=0.7, after=4, low=0.2),
+        ls.curves.satiating(fresh=0.3, floor=0.05, after=3),
+    ],
+    names=["hit", "gold", "talk"],
+    initial=10,
+)
+ROUNDS = 12
+
+
+def greedy_block(bandit: ls.Bandit, rounds: int) -> list[int]:
+    """Return what always playing the best arm of the moment plays, after it has settled."""
+    state, played = bandit.start(), []
+    for _ in range(10 * rounds):
+        played.append(int(np.argmax(bandit.means(state))))
+        state = ls.transition(state, played[-1])
+    return played[-rounds:]
+
+
+def draw_rows(axes: Axes, bandit: ls.Bandit, rows: dict[str, list[int]]) -> None:
+    """Draw one calendar row per schedule, each round with its arm and its mean pay."""
+    for height, (name, block) in enumerate(reversed(rows.items())):
+        settled = ls.state_after(bandit.start(), block * 3)
+        pays = ls.block_pays(bandit, block, settled)
+        for slot, (arm, pay) in enumerate(zip(block, pays, strict=True)):
+            axes.add_patch(
+                Rectangle((slot + 0.04, height + 0.12), 0.92, 0.6, color=colour(arm), alpha=0.88)
+            )
+            middle = slot + 0.5
+            axes.text(middle, height + 0.5, bandit.names[arm], ha="center", color="white", size=8)
+            axes.text(middle, height + 0.24, f"{pay:.2f}", ha="center", color="white", size=7.5)
+        label = f"{name}: {pays.mean():.3f} a round"
+        axes.text(0.04, height + 0.8, label, color=INK, size=9.5, weight="bold")
+    axes.set_xlim(0, ROUNDS)
+    axes.set_ylim(0, len(rows) + 0.05)
+    axes.axis("off")
+
+
+def landing() -> Figure:
+    """Return the picture of the landing page: three curves, and two ways to play them."""
+    best = ls.optimal_average(STATION)
+    turns = ROUNDS // len(best.cycle) + 1
+    rows = {
+        "best rotation, proven": (list(best.cycle) * turns)[:ROUNDS],
+        "best arm of the moment": greedy_block(STATION, ROUNDS),
+    }
+    with house_style():
+        figure = Figure(figsize=(10, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=[1, 1.55])
+        figures.draw_curves(STATION, left)
+        left.set_title("what each pays, rested or repeated", pad=24)
+        draw_rows(right, STATION, rows)
+        right.set_title("twelve rounds", color=MUTED)
+    return figure
+
 
 if __name__ == "__main__":
     save_figure(figures.figure_1(), HERE / "figure-1", formats=["svg"])
+    save_figure(landing(), HERE / "landing", formats=["svg", "png"])

@@ -22,7 +22,7 @@ def two_starts(constant_streaks: bool):
 
 
 @given(two_starts(constant_streaks=True))
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_equation_4(case):
     """With constant streaks the same block loses at most K; at most its number of arms."""
     bandit, block, one, other = case
@@ -32,7 +32,7 @@ def test_equation_4(case):
 
 
 @given(two_starts(constant_streaks=False))
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_equation_5(case):
     """In general B' loses at most K + 2; at most the finer constant of each case of the proof."""
     bandit, block, one, other = case
@@ -43,7 +43,7 @@ def test_equation_5(case):
 
 
 @given(two_starts(constant_streaks=True))
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_calibrated_reward_lies_between(case):
     """r(B | τ) − K ≤ r̃(B) ≤ r(B | τ), the inequality behind the calibrated objective."""
     bandit, block, one, _ = case
@@ -52,7 +52,7 @@ def test_calibrated_reward_lies_between(case):
 
 
 @given(two_starts(constant_streaks=False))
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_repaired_block_keeps_its_calibrated_reward(case):
     """r̃(B') ≥ r(B | τ) − (K + 2), the inequality behind Proposition 5."""
     bandit, block, one, _ = case
@@ -62,7 +62,7 @@ def test_repaired_block_keeps_its_calibrated_reward(case):
 
 
 @given(two_starts(constant_streaks=False))
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_repaired_block_has_the_length_of_the_block_and_starts_with_a_switch(case):
     """B' is as long as B; its second pull differs from its first."""
     bandit, block, _, _ = case
