@@ -72,6 +72,15 @@ def test_many_alike_are_counted_not_listed():
     assert legend(draw_curves(Bandit([constant(0.5)] * 30))) == ["arm 0 and 29 alike"]
 
 
+def test_long_names_leave_room_for_the_curves(tmp_path):
+    """The legend takes fewer columns, and a very long name is cut."""
+    curves = random_bandit("uniform", 4, 3, 0).curves
+    figure = draw_bandit(Bandit(curves, names=[f"{'long name ' * 8}{arm}" for arm in range(4)]))
+    save_figure(figure, tmp_path / "long", ["png"])
+    assert figure.axes[0].get_position().width > 0.8
+    assert all(len(name) <= 40 for name in legend(figure.axes[0]))
+
+
 def test_a_legend_of_many_curves_is_summed_up():
     """Ten names, then a count."""
     names = legend(draw_curves(random_bandit("uniform", 14, 3, 0)))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Distinct curves a legend names before it sums up the rest.
 _LEGEND_LIMIT = 10
+#: Characters of a name in a legend, and the width of one in inches.
+_LABEL_LIMIT, _CHARACTER = 40, 0.078
 #: Longest rest and streak drawn; deeper tables run off the edge.
 _WIDEST = 60
 _MARKERS = "osD^vPX"
@@ -108,7 +110,7 @@ def _dress(ax: Axes, left: int, right: int) -> None:
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(-0.01, 1.0),
-        ncols=4,
+        ncols=_legend_columns(ax),
         borderaxespad=0.2,
         handlelength=1.0,
         handletextpad=0.4,
@@ -116,9 +118,19 @@ def _dress(ax: Axes, left: int, right: int) -> None:
     )
 
 
+def _legend_columns(ax: Axes) -> int:
+    """Return how many names fit side by side above the axes."""
+    longest = max(len(str(label)) for label in ax.get_legend_handles_labels()[1])
+    figure = ax.get_figure(root=True)
+    inches = ax.get_position().width * (figure.get_figwidth() if figure else 7)
+    return min(max(int(inches / _CHARACTER) // (longest + 5), 1), 5)
+
+
 def _label(names: list[str]) -> str:
     text = ", ".join(names)
-    return text if len(text) <= 40 else f"{names[0]} and {len(names) - 1} alike"
+    if len(text) > _LABEL_LIMIT and len(names) > 1:
+        text = f"{names[0][: _LABEL_LIMIT - 13]} and {len(names) - 1} alike"
+    return text if len(text) <= _LABEL_LIMIT else text[: _LABEL_LIMIT - 1] + "…"
 
 
 def draw_transitions(ax: Axes | None = None, *, streaks: bool = True, depth: int = 3) -> Axes:
