@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import lastswitch as ls
-from lastswitch.learning.combucb import BlockUCB
+from lastswitch.learning.block_ucb import BlockUCB
 from lastswitch.learning.estimates import FloatArray, unvisited_first
 
 CHANGES = ("log", "start", "refresh")

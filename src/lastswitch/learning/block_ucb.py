@@ -1,0 +1,121 @@
+"""Blocks planned on upper confidence bounds, played out, and planned anew.
+
+Keeps one count and one mean per (arm, state), plans on the table U = mean + √(α log t / n), t
+counting blocks, and plays the block out: what the learners of Laforgue et al. (2022) share.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch.errors import PolicyError
+from lastswitch.learning.estimates import Estimates, FloatArray, unvisited_first
+from lastswitch.learning.policy import Mask, Policy
+from lastswitch.learning.tracks import Track
+
+
+class BlockUCB(Policy):
+    """Base of the paper's learners: a table of estimates, and blocks planned on its bounds.
+
+    A subject whose next arm is not allowed leaves the rest of its block and gets a new one, planned
+    as if what is allowed now stayed so until the block ends.
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        block: int,
+        alpha: float,
+        streaks: bool,
+        initial: int | Sequence[int],
+        solver: str,
+        table: tuple[int, int],
+    ) -> None:
+        super().__init__(n_arms, initial=initial)
+        if not alpha >= 0:
+            raise PolicyError(f"alpha must be at least 0, got {alpha}; the paper uses 1.5.")
+        from lastswitch.planning.solve import SOLVERS
+
+        if solver not in SOLVERS:
+            raise PolicyError(f"there is no solver {solver!r}; choose from {', '.join(SOLVERS)}.")
+        self.block = block
+        self.alpha = alpha
+        self.streaks = streaks
+        self.solver = solver
+        self.estimates = Estimates(self.n_arms, *table)
+        self.blocks = 0  # t: blocks planned so far, for all subjects together
+
+    @abstractmethod
+    def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
+        """Return the arms to play next, planned on ``bounds`` (one row per arm).
+
+        The last ``self.block`` of them are the planned part; what comes before prepares the state.
+        ``learn`` is told in ``note`` how many slots of the planned part were over, negative before.
+        """
+
+    def bounds(self) -> FloatArray:
+        """Return the table to plan on, one row per arm: unseen states first, then the paper's U."""
+        return unvisited_first(self.estimates.optimistic(self.alpha, self.blocks + 1), self.block)
+
+    def choose(self, track: Track, allowed: Mask | None) -> int:
+        """Return the next arm of the subject's block, planning a new one where it ended."""
+        block, at = track.block, track.at
+        if at >= len(block) or (allowed is not None and not allowed[block[at]]):
+            block = track.block = self.next_block(track, allowed, self.bounds())
+            at = 0
+            self.blocks += 1
+        track.at = at + 1
+        track.note = at + self.block - len(block)  # slots of the planned part that are over
+        return block[at]
+
+    def state(self) -> dict[str, Any]:
+        """Return the estimates and the number of blocks."""
+        return {**self.estimates.to_dict(), "blocks": self.blocks}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what :meth:`state` returned."""
+        self.estimates.restore(state)
+        self.blocks = state["blocks"]
+
+    def _tables(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Split ``bounds`` into the planner's rest and streak tables."""
+        return bounds[:, self.estimates.streak :], bounds[:, : self.estimates.streak]
+
+    def _from_state(
+        self, states: Sequence[int] | NDArray[np.int64], allowed: Mask | None, bounds: FloatArray
+    ) -> tuple[int, ...]:
+        """Return the block that pays most when it starts from ``states``."""
+        tau = np.asarray(states, dtype=np.int64)
+        ahead = np.maximum(tau, 0)[:, None] + np.arange(self.block)
+        ahead[:, 0] = tau
+        first = np.take_along_axis(bounds, self.estimates.columns(ahead), axis=1)
+        return self._solve(bounds, first, allowed, run=np.maximum(-tau, 0))
+
+    def _solve(
+        self,
+        bounds: FloatArray,
+        first: FloatArray,
+        allowed: Mask | None,
+        *,
+        run: NDArray[np.int64] | None = None,
+        distinct_start: bool = False,
+    ) -> tuple[int, ...]:
+        """Plan one block on ``bounds``."""
+        from lastswitch.planning.problem import BlockProblem
+        from lastswitch.planning.solve import plan_block
+
+        rest, streak = self._tables(bounds)
+        problem = BlockProblem(
+            rest,
+            streak,
+            first,
+            run=run,
+            allowed=None if allowed is None else np.tile(allowed, (self.block, 1)),
+            distinct_start=distinct_start,
+        )
+        return plan_block(problem, solver=self.solver).block
