@@ -13,14 +13,14 @@ from strategies import bandits
 
 
 @given(bandits())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_policy_averages_more_than_the_bound(bandit):
     """The bound lies above the true optimum."""
     assert ls.optimal_average(bandit).value <= ls.average_bound(bandit) + 1e-9
 
 
 @given(bandits())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_bound_is_the_linear_program_over_frequencies(bandit):
     """Minimising over prices gives the value of the linear program itself."""
     assert ls.average_bound(bandit) == pytest.approx(frequency_program(bandit), abs=1e-6)
@@ -51,7 +51,7 @@ def frequency_program(bandit):
 
 
 @given(bandits(), st.integers(1, 40), st.randoms(use_true_random=False))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_sequence_totals_more_than_the_bound(bandit, horizon, random):
     """Over a horizon, from any start, nothing pays more than the total bound."""
     bound = total_bound(bandit, horizon, bandit.start())

@@ -1,0 +1,69 @@
+"""``lastswitch optimum``: the best a bandit can pay, and how."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
+    from lastswitch.planning.optima import Optimum
+
+#: Rounds of a long sequence shown in the terminal; --json has all of them.
+_SHOWN = 60
+
+
+def optimum(
+    bandit: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|INSTANCE",
+            help="A .toml or .json file, or an instance such as five-arms or pinwheel:2,4,8,8.",
+            show_default=False,
+        ),
+    ],
+    horizon: Annotated[
+        int | None,
+        typer.Option(help="Best total over this many rounds, instead of the best average."),
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(help="Best average of cycles of at most this many rounds."),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds to search when the exact optimum is out of reach."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the best average (or total) any policy can earn, and a schedule that earns it."""
+    from json import dumps
+
+    from lastswitch.errors import PlanError
+    from lastswitch.files import find_bandit
+    from lastswitch.planning import best_cycle, optimal_average, optimal_total
+
+    if horizon is not None and max_length is not None:
+        raise PlanError("--horizon and --max-length ask for two different optima; give one.")
+    found = find_bandit(bandit)
+    if horizon is not None:
+        best = optimal_total(found, horizon, time_limit=time_limit)
+    elif max_length is not None:
+        best = best_cycle(found, max_length, time_limit=time_limit)
+    else:
+        best = optimal_average(found, time_limit=time_limit)
+    typer.echo(dumps(best.to_dict(found.names), indent=2) if json else _text(found, best))
+
+
+def _text(bandit: Bandit, best: Optimum) -> str:
+    """Say the value, what it is measured against, and what to play."""
+    lines = [str(best)]
+    if not best.exact:
+        lines.append(f"no policy can do better than {best.bound:.6g}")
+    arms = best.cycle or best.sequence
+    names = [bandit.names[arm] for arm in arms[:_SHOWN]]
+    more = f", … ({len(arms)} rounds)" if len(arms) > _SHOWN else ""
+    verb = "repeat" if best.cycle else "play"
+    lines.append(f"{verb}: {', '.join(names)}{more}")
+    return "\n".join(lines)

@@ -1,0 +1,182 @@
+"""The best cycle of a length, against enumeration and against the true average."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lastswitch as ls
+from lastswitch.errors import LastSwitchError, PlanError
+from lastswitch.instances import five_arms
+from lastswitch.planning.arm_states import arm_states
+from lastswitch.planning.cycles import cycle_automata, settled_state
+from strategies import bandits, blocks, curves
+
+
+def best_by_enumeration(bandit, length):
+    """Return the most any cycle of this length pays, by trying them."""
+    return max(ls.cycle_reward(bandit, c) for c in product(range(bandit.n_arms), repeat=length))
+
+
+@given(bandits(max_arms=3, max_rest=5, max_streak=3), st.integers(1, 5))
+@settings(max_examples=30)
+def test_plan_cycle_agrees_with_enumeration(bandit, length):
+    """The planned cycle pays what the best of all cycles pays, and its bound says so."""
+    plan = ls.plan_cycle(bandit, length)
+    assert plan.value == pytest.approx(best_by_enumeration(bandit, length), abs=1e-9)
+    assert plan.value == pytest.approx(ls.cycle_reward(bandit, plan.block), abs=1e-9)
+    assert plan.optimal
+    assert plan.cycle
+
+
+@given(bandits(max_arms=3, max_rest=4), st.integers(2, 6))
+@settings(max_examples=30)
+def test_identical_arms_change_nothing(bandit, length):
+    """Adding a twin of an arm never lowers the best, and enumeration agrees."""
+    twinned = ls.Bandit([*bandit.curves[:2], bandit.curves[0]])
+    plan = ls.plan_cycle(twinned, length)
+    assert plan.value == pytest.approx(best_by_enumeration(twinned, length), abs=1e-9)
+
+
+@given(bandits(max_arms=3, max_rest=4), st.integers(1, 8))
+@settings(max_examples=30)
+def test_no_cycle_beats_the_true_average(bandit, length):
+    """A cycle's mean is at most the best average, and its bound at most the frequency bound."""
+    plan = ls.plan_cycle(bandit, length)
+    assert plan.value / length <= ls.optimal_average(bandit).value + 1e-9
+    assert plan.bound / length <= ls.average_bound(bandit) + 1e-6
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_cycle_automata_pay_what_the_cycle_pays(data):
+    """A cycle cut where a run of its first arm begins is worth r(B | τ_B) to the automata."""
+    bandit = data.draw(bandits(min_arms=2, max_arms=3))
+    block = data.draw(blocks(bandit.n_arms, min_size=2, max_size=9))
+    if 0 not in block or len(set(block)) == 1:
+        block = [0, *block[1:-1], 1]
+    cut = next(t for t in range(len(block)) if block[t] == 0 and block[t - 1] != 0)
+    turned = block[cut:] + block[:cut]
+    automata = cycle_automata([arm_states(c) for c in bandit.curves], len(turned), incumbent=0.5)
+    assert automata.value(turned) == pytest.approx(ls.cycle_reward(bandit, turned), abs=1e-9)
+    assert automata.value([bandit.n_arms] * len(turned)) == pytest.approx(0.5)
+
+
+def test_a_run_that_would_wrap_is_left_to_another_cut():
+    """Automata refuse a cycle cut inside a run, or that starts with another arm."""
+    machines = [arm_states(ls.Curve([1.0], [0.5, 0.0]))] * 2
+    automata = cycle_automata(machines, 4, incumbent=0.0)
+    assert automata.value([0, 1, 1, 0]) == -np.inf
+    assert automata.value([1, 0, 0, 0]) == -np.inf
+    assert automata.value([0, 0, 1, 1]) > 0
+
+
+def test_the_paper_s_cycle_is_found():
+    """Nine rounds of the five arms pay 4.56."""
+    plan = ls.plan_cycle(five_arms(), 9)
+    assert plan.value == pytest.approx(4.56)
+    assert plan.optimal
+
+
+def test_an_endless_streak_can_be_the_best_cycle():
+    """A lone constant arm is worth repeating."""
+    bandit = ls.Bandit([ls.Curve([0.1], [0.1]), ls.Curve([0.8, 0.9], [0.85, 0.8])])
+    plan = ls.plan_cycle(bandit, 3)
+    assert plan.block == (1, 1, 1)
+    assert plan.value == pytest.approx(2.4)
+
+
+@pytest.mark.parametrize(("length", "average"), [(2, 0.5), (3, 2 / 3), (4, 0.75)])
+def test_best_cycle_of_any_length_up_to_a_limit(length, average):
+    """The pinwheel [2, 3] reaches its 3/4 from four rounds on."""
+    best = ls.best_cycle(ls.pinwheel([2, 3]), length)
+    assert best.exact
+    assert best.value == pytest.approx(average)
+    assert len(best.cycle) <= length
+
+
+@given(bandits(max_arms=2, max_rest=4), st.integers(1, 6))
+@settings(max_examples=25)
+def test_best_cycle_agrees_with_enumeration_of_all_lengths(bandit, limit):
+    """Planning the upper half of the lengths finds the best of all of them."""
+    best = ls.best_cycle(bandit, limit)
+    expected = max(best_by_enumeration(bandit, n) / n for n in range(1, limit + 1))
+    assert best.value == pytest.approx(expected, abs=1e-9)
+    assert best.exact
+
+
+def test_out_of_time_gives_a_cycle_and_a_bound():
+    """A limit that ends the search early still leaves a cycle under a true bound."""
+    rng = np.random.default_rng(0)
+    bandit = ls.Bandit([ls.Curve(np.sort(rng.random(20)), [0.0]) for _ in range(10)])
+    plan = ls.plan_cycle(bandit, 40, time_limit=0.5)
+    assert plan.value == pytest.approx(ls.cycle_reward(bandit, plan.block))
+    assert plan.value <= plan.bound <= 40 * ls.average_bound(bandit) + 1e-6
+
+
+def test_a_gap_stops_early_within_it():
+    """The cycle is at most the asked share below its bound."""
+    rng = np.random.default_rng(1)
+    bandit = ls.Bandit([ls.Curve(np.sort(rng.random(12)), [0.0]) for _ in range(5)])
+    assert ls.plan_cycle(bandit, 20, gap=0.05).gap <= 0.05 + 1e-9
+
+
+@given(bandits(), st.data())
+@settings(max_examples=40)
+def test_the_settled_state_is_where_every_turn_starts(bandit, data):
+    """Playing the cycle from its settled state comes back to it, unless the streak is endless."""
+    block = data.draw(blocks(bandit.n_arms))
+    state = settled_state(bandit, block)
+    assert ls.block_reward(bandit, block, state) == pytest.approx(ls.cycle_reward(bandit, block))
+    if len(set(block)) > 1:
+        used = sorted(set(block))
+        assert ls.state_after(state, block)[used].tolist() == state[used].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"gap": -0.1}, "gap"), ({"time_limit": 0.0}, "time_limit")],
+)
+def test_options_that_make_no_sense_are_refused(options, message):
+    """The message names the option."""
+    with pytest.raises(PlanError, match=message):
+        ls.plan_cycle(five_arms(), 4, **options)
+
+
+def test_a_cycle_needs_a_round():
+    """A length of 0 is refused."""
+    with pytest.raises(LastSwitchError, match="at least 1"):
+        ls.plan_cycle(five_arms(), 0)
+
+
+@given(curves(), st.integers(-9, 9).filter(bool), st.lists(st.booleans(), max_size=30))
+@settings(max_examples=150)
+def test_canonical_states_pay_what_the_curve_pays(curve, tau, played):
+    """Along any history the merged states pay exactly what the curve pays."""
+    machine = arm_states(curve)
+    state = machine.at(tau)
+    for pull in played:
+        assert machine.pay[state] == curve(tau)
+        assert state == machine.at(tau)
+        if pull:
+            state, tau = machine.on_pull[state], min(tau, 0) - 1
+        else:
+            state, tau = machine.on_idle[state], max(tau, 0) + 1
+
+
+@pytest.mark.parametrize(
+    ("curve", "states"),
+    [
+        (ls.Curve([0.3, 0.3], [0.3]), 1),
+        (ls.Curve([0, 0, 1, 1], [0]), 4),
+        (ls.Curve([0.1, 0.9, 0.1, 0.9], [0.1], tail="repeat"), 3),
+        (ls.Curve([1], [0.5, 0.2, 0.2]), 3),
+    ],
+)
+def test_states_that_cannot_be_told_apart_are_one(curve, states):
+    """Constants, plateaus, seasons and flat streaks collapse."""
+    machine = arm_states(curve)
+    reached = {machine.at(tau) for tau in range(-10, 11) if tau}
+    assert len(reached) == states
