@@ -48,5 +48,19 @@ def t_interval(samples: ArrayLike, level: float = LEVEL) -> Interval:
         return Interval(mean, np.full_like(mean, np.nan))
     from scipy.special import stdtrit  # far lighter to import than scipy.stats
 
-    spread = values.std(axis=0, ddof=1) / np.sqrt(runs)
-    return Interval(mean, float(stdtrit(runs - 1, 0.5 + level / 2)) * spread)
+    quantile = float(stdtrit(runs - 1, 0.5 + level / 2))
+    return Interval(mean, quantile * standard_error(values))
+
+
+def standard_error(samples: ArrayLike) -> NDArray[np.float64]:
+    """Return the standard error of the mean over runs (first axis); NaN for a single run.
+
+    Examples
+    --------
+    >>> round(float(standard_error([1.0, 2.0, 3.0])), 3)
+    0.577
+    """
+    values = np.asarray(samples, dtype=float)
+    if len(values) < 2:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(len(values)))

@@ -1,0 +1,129 @@
+"""The paper in one call: run it, draw it, measure its table, and write a report."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from lastswitch._atomic import write_atomic
+from lastswitch.drawing import save_figure
+from lastswitch.errors import ExperimentError
+from lastswitch.experiments.backends import Backend
+from lastswitch.experiments.comparing import FailedTasksError, run_experiments
+from lastswitch.experiments.comparison import Comparison
+from lastswitch.experiments.findings import findings, summary
+from lastswitch.experiments.paper import RUNS, paper_experiments
+from lastswitch.experiments.paper_figures import Picture, our_pictures, paper_pictures
+from lastswitch.experiments.progress import Report
+from lastswitch.experiments.report import render_report
+from lastswitch.experiments.runner import Task, run_tasks
+from lastswitch.experiments.statistics import STATED
+from lastswitch.experiments.table_1 import RESTS, SAMPLES, STREAKS, Cell, measure_cell
+
+#: Runs, rounds and random blocks of a quick look.
+QUICK_RUNS, QUICK_HORIZON, QUICK_SAMPLES = 2, 1100, 200
+
+
+class Reproduction(NamedTuple):
+    """What was found and where it was written.
+
+    Attributes
+    ----------
+    comparisons
+        The comparison of each instance.
+    table_1
+        The cells of Table 1, measured.
+    conclusions
+        What the numbers say.
+    report
+        The page to open.
+    """
+
+    comparisons: dict[str, Comparison]
+    table_1: list[Cell]
+    conclusions: list[str]
+    report: Path
+
+
+def reproduce(
+    out: str | os.PathLike[str],
+    *,
+    quick: bool = False,
+    runs: int | None = None,
+    horizon: int | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    backend: Backend = "loky",
+    progress: bool | Report = True,
+) -> Reproduction:
+    """Run the paper's experiments and write figures, ``summary.json`` and ``report.html``.
+
+    Parameters
+    ----------
+    out
+        The folder to write to. A call that was interrupted goes on where it stopped.
+    quick
+        A look in seconds: few and short runs.
+    runs, horizon, seed
+        Other settings than the paper's (10 runs; 5112 rounds on five arms, 5060 on two).
+    n_jobs, backend, progress
+        As for :func:`~lastswitch.compare`.
+    """
+    folder = Path(out)
+    chosen_runs = runs if runs is not None else QUICK_RUNS if quick else RUNS
+    rounds = horizon if horizon is not None else QUICK_HORIZON if quick else None
+    parts = paper_experiments(chosen_runs, rounds, seed)
+    experiments = {key: part.experiment for key, part in parts.items()}
+    store = folder / "unfinished"
+    found = run_experiments(
+        experiments, n_jobs=n_jobs, backend=backend, store=store, progress=progress
+    )
+    cells = _measure(QUICK_SAMPLES if quick else SAMPLES, seed, n_jobs, backend)
+    rows = findings(parts, found)
+    pictures = [*paper_pictures(found, STATED), *our_pictures(found, STATED)]
+    told = summary(parts, found, rows, cells)
+    page = render_report(parts, found, rows, cells, pictures, told["conclusions"])
+    report = _write(folder, found, pictures, json.dumps(told, indent=2, sort_keys=True), page)
+    shutil.rmtree(store, ignore_errors=True)  # everything is in the results now
+    return Reproduction(found, cells, told["conclusions"], report)
+
+
+def _measure(samples: int, seed: int, n_jobs: int | None, backend: Backend) -> list[Cell]:
+    """Measure the six cells of Table 1."""
+    shapes = [(rest, streak) for rest in RESTS for streak in STREAKS]
+    tasks = [
+        Task(f"Table 1, {rest} and {streak}", "", {}, measure_cell, (rest, streak, samples, seed))
+        for rest, streak in shapes
+    ]
+    results, failures = run_tasks(tasks, n_jobs=n_jobs, backend=backend)
+    if failures:
+        raise FailedTasksError(failures, {})
+    return [Cell(**results[at]) for at in range(len(shapes))]
+
+
+def _write(
+    folder: Path,
+    found: dict[str, Comparison],
+    pictures: Sequence[Picture],
+    summary_text: str,
+    page: str,
+) -> Path:
+    """Write every file of the results."""
+    try:
+        figures = folder / "figures"
+        figures.mkdir(parents=True, exist_ok=True)
+        for picture in pictures:
+            save_figure(picture.figure, figures / picture.name)
+        for name, comparison in found.items():
+            comparison.save(folder / f"{name}.npz")
+        write_atomic(folder / "summary.json", summary_text + "\n")
+        return write_atomic(folder / "report.html", page)
+    except OSError as error:
+        raise ExperimentError(
+            f"cannot write the results to {folder}: {error.strerror or error}; mend that and run "
+            "the same again, finished runs are kept."
+        ) from error
