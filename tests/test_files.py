@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lastswitch import Bandit, Curve
@@ -78,6 +78,7 @@ def any_bandit(draw):
 
 
 @SUFFIXES
+@settings(max_examples=50)  # each writes a file and waits for the disk
 @given(bandit=any_bandit())
 def test_saving_and_loading_gives_the_same_bandit(suffix, bandit):
     """Every value comes back bit for bit, and so does the leave to rise."""
@@ -87,6 +88,7 @@ def test_saving_and_loading_gives_the_same_bandit(suffix, bandit):
     assert [c.monotone for c in back.curves] == [c.monotone for c in bandit.curves]
 
 
+@settings(max_examples=50)
 @given(bandit=any_bandit())
 def test_the_dictionary_is_plain_json(bandit):
     """What is written needs nothing but lists, strings and numbers."""
