@@ -12,7 +12,8 @@ what cannot be reached and merges states whose futures are the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ class Automata:
     pay: FloatArray
     final: FloatArray
     root: StateArray
-    twins: IntArray | None = None
+    twins: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
         def keep(name: str, dtype: type, values: object) -> None:
@@ -75,7 +76,7 @@ class Automata:
             keep(name, np.int32, getattr(self, name))
         for name in ("pay", "final"):
             keep(name, np.float64, getattr(self, name))
-        keep("twins", np.int64, np.arange(self.n_arms) if self.twins is None else self.twins)
+        keep("twins", np.int64, self.twins if len(self.twins) else np.arange(self.n_arms))
 
     @property
     def n_arms(self) -> int:
@@ -110,27 +111,64 @@ def block_automata(problem: BlockProblem) -> Automata:
     >>> block_automata(problem).value([0, 0, 0])
     0.2
     """
-    rest, streak, end = problem.rest, problem.streak, problem.terminal
+    return table_automata(*block_tables(problem))
+
+
+class BlockTables(NamedTuple):
+    """A block problem as the arrays kernels take; a missing table is one column of zeros."""
+
+    first: FloatArray
+    rest: FloatArray
+    streak: FloatArray
+    run: IntArray
+    allowed: BoolArray
+    distinct_start: bool
+    end_rest: FloatArray
+    end_streak: FloatArray
+    end_unplayed: FloatArray
+
+
+def block_tables(problem: BlockProblem) -> BlockTables:
+    """Return the arrays of ``problem``, all read-only, so that one compiled version serves all.
+
+    Examples
+    --------
+    >>> block_tables(BlockProblem([[0.9]], [[0.1]], [[0.0] * 3])).end_rest
+    array([[0.]])
+    """
     none = np.zeros((problem.n_arms, 1))
-    none.flags.writeable = False  # like the problem's own tables: one compiled version serves all
-    if end is None:
-        end_rest, end_streak, end_unplayed = none, none, none[:, 0]
-    else:
-        end_rest, end_streak, end_unplayed = end.rest, end.streak, end.unplayed
-    arrays = _raw_block(
+    none.flags.writeable = False
+    end = problem.terminal
+    return BlockTables(
         problem.first,
-        rest if rest.shape[1] else none,
-        streak if streak.shape[1] else none,
+        problem.rest if problem.rest.shape[1] else none,
+        problem.streak if problem.streak.shape[1] else none,
         problem.run,
         problem.allowed,
         problem.distinct_start,
-        end_rest,
-        end_streak,
-        end_unplayed,
+        none if end is None else end.rest,
+        none if end is None else end.streak,
+        none.reshape(-1) if end is None else end.unplayed,
     )
-    rows = np.hstack([rest, streak, end_rest, end_streak, problem.allowed.T.astype(np.float64)])
-    twins = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-    offset, idle, pull, pay, final, root = arrays
+
+
+def table_automata(
+    first: FloatArray,
+    rest: FloatArray,
+    streak: FloatArray,
+    run: IntArray,
+    allowed: BoolArray,
+    distinct_start: bool,
+    end_rest: FloatArray,
+    end_streak: FloatArray,
+    end_unplayed: FloatArray,
+) -> Automata:
+    """Return the automata of a block problem given as the fields of :class:`BlockTables`."""
+    offset, idle, pull, pay, final, root = spell_out(
+        *(first, rest, streak, run, allowed, distinct_start, end_rest, end_streak, end_unplayed)
+    )
+    twins = np.arange(len(root))
+    label_twins(rest, streak, end_rest, end_streak, allowed, twins)
     return Automata(offset, idle, pull, pay, final, root, twins)
 
 
@@ -149,7 +187,7 @@ def _support(one: FloatArray, other: FloatArray, longest: int) -> int:
 
 
 @jit
-def _raw_block(
+def spell_out(
     first: FloatArray,
     rest: FloatArray,
     streak: FloatArray,
@@ -167,16 +205,26 @@ def _raw_block(
     K, d = first.shape
     M = _support(rest, end_rest, max(1, min(d - 1, max(rest.shape[1], end_rest.shape[1]))))
     longest = max(streak.shape[1], end_streak.shape[1])
-    S = _support(streak, end_streak, max(1, min(d + run.max(), longest)))
+    begun = 0
+    for i in range(K):
+        begun = max(begun, run[i])
+    S = _support(streak, end_streak, max(1, min(d + begun, longest)))
     n = 1 + M + S
-    offset = np.arange(0, (d + 2) * K * n, K * n)
+    offset = np.empty(d + 2, np.int64)
+    for t in range(d + 2):
+        offset[t] = t * K * n
     N = (d + 1) * K * n
-    idle = np.full(N, -1, np.int32)
-    pull = np.full(N, -1, np.int32)
+    idle = np.empty(N, np.int32)
+    pull = np.empty(N, np.int32)
     pay = np.zeros(N)
+    for s in range(N):
+        idle[s], pull[s] = -1, -1
     final = np.zeros(K * n)
     for t in range(d):
-        only = allowed[t].sum() == 1
+        choices = 0
+        for i in range(K):
+            choices += allowed[t, i]
+        only = choices == 1
         for i in range(K):
             here, there = (t * K + i) * n, ((t + 1) * K + i) * n
             if not (only and allowed[t, i]):  # the only arm of a pinned slot may not idle
@@ -187,8 +235,8 @@ def _raw_block(
                     idle[here + M + r] = there + 1
             if not allowed[t, i]:
                 continue
-            begun = 1 + run[i] if t == 0 else 1
-            pull[here] = there + M + min(begun, S)
+            row = 1 + run[i] if t == 0 else 1
+            pull[here] = there + M + min(row, S)
             pay[here] = first[i, t]
             for m in range(1, M + 1):
                 pull[here + m] = there + M + 1
@@ -204,5 +252,35 @@ def _raw_block(
             final[i * n + m] = end_rest[i, min(m, end_rest.shape[1]) - 1]
         for r in range(1, S + 1):
             final[i * n + M + r] = end_streak[i, min(r, end_streak.shape[1]) - 1]
-    root = (np.arange(K) * n).astype(np.int32)
+    root = np.empty(K, np.int32)
+    for i in range(K):
+        root[i] = i * n
     return offset, idle, pull, pay, final, root
+
+
+@jit
+def label_twins(
+    rest: FloatArray,
+    streak: FloatArray,
+    end_rest: FloatArray,
+    end_streak: FloatArray,
+    allowed: BoolArray,
+    twins: IntArray,
+) -> None:
+    """Give every arm the number of the first arm whose tables and mask are the same."""
+    for i in range(len(twins)):
+        for j in range(i):
+            same = twins[j] == j
+            for c in range(rest.shape[1]):
+                same = same and rest[i, c] == rest[j, c]
+            for c in range(streak.shape[1]):
+                same = same and streak[i, c] == streak[j, c]
+            for c in range(end_rest.shape[1]):
+                same = same and end_rest[i, c] == end_rest[j, c]
+            for c in range(end_streak.shape[1]):
+                same = same and end_streak[i, c] == end_streak[j, c]
+            for t in range(allowed.shape[0]):
+                same = same and allowed[t, i] == allowed[t, j]
+            if same:
+                twins[i] = j
+                break

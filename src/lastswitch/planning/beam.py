@@ -46,23 +46,22 @@ class Beam:
         self.value, self.bound = np.zeros((2, width)), np.zeros((2, width))
         self.states[0, 0], self.bound[0, 0] = machines.root, np.inf
         self.parent, self.taken = np.empty((d, width), np.int32), np.empty((d, width), np.int32)
-        self.place = np.empty((d, width), np.int16)
+        self.place = np.empty((d, width), np.int32)
         self.c_value, self.c_bound = np.empty(room), np.empty(room)
         self.c_key = np.empty(room, np.uint64)
         self.c_parent, self.c_taken = np.empty(room, np.int32), np.empty(room, np.int32)
-        self.c_place = np.empty(room, np.int16)
+        self.c_place = np.empty(room, np.int32)
         self.table = np.full(1 << (2 * room).bit_length(), -1, np.int32)
         self.scratch = np.empty(room)
         self.pair = np.empty((2, n), np.int32)
-        self.cursor = np.array([0, 0, 1, 0])
-        self.ledger = np.array([-np.inf, -np.inf, -np.inf])
+        self.cursor, self.ledger = np.array([0, 0, 1, 0]), np.full(3, -np.inf)
         self.keys = np.empty(len(machines.idle), np.uint64)
         fill_keys(self.keys)
 
     @staticmethod
     def bytes_per_node(n_machines: int, length: int) -> int:
         """Return how much memory one place in the beam takes."""
-        return 8 * n_machines + 32 + 10 * length + ROOM * (42 + 16)
+        return 8 * n_machines + 32 + 12 * length + ROOM * (44 + 16)
 
     def run(self, worth: FloatArray, ahead: FloatArray, floor: float, budget: int) -> bool:
         """Expand about ``budget`` children; return whether the end of the block was reached.
@@ -71,14 +70,12 @@ class Beam:
         """
         m = self.machines
         self.ledger[FLOOR] = floor
-        return bool(
-            advance(
-                *(m.idle, m.arc, m.nxt, m.gain, self.twins, worth, ahead, self.keys, budget),
-                *(self.cursor, self.ledger, self.states, self.value, self.bound),
-                *(self.parent, self.taken, self.place, self.c_value, self.c_bound, self.c_key),
-                *(self.c_parent, self.c_taken, self.c_place, self.table, self.scratch, self.pair),
-            )
-        )
+        problem = (m.idle, m.arc, m.nxt, m.gain, self.twins, worth, ahead, self.keys, budget)
+        nodes = (self.cursor, self.ledger, self.states, self.value, self.bound)
+        history = (self.parent, self.taken, self.place)
+        candidates = (self.c_value, self.c_bound, self.c_key, self.c_parent, self.c_taken)
+        more = (self.c_place, self.table, self.scratch, self.pair)
+        return bool(advance(*(problem + nodes + history + candidates + more)))
 
     @property
     def dropped(self) -> float:
@@ -92,7 +89,7 @@ class Beam:
         return max([self.dropped, *(float(part.max()) for part in ahead if len(part))])
 
     def best(self) -> tuple[IntArray, IntArray] | None:
-        """Return the best complete block as (machine, member) per slot; None if none got through."""
+        """Return the best complete block as (machine, member) per slot; None if none did it."""
         slot, _, nodes, _ = self.cursor
         if slot < self.machines.length or nodes == 0:
             return None
@@ -149,15 +146,15 @@ def same_children(
     """Tell whether two candidates (parent, place, arc) leave all machines in equal states."""
     child_states(states[one[0]], idle, nxt, twins, one[1], one[2], pair[0])
     child_states(states[other[0]], idle, nxt, twins, other[1], other[2], pair[1])
+    same = True
     for i in range(pair.shape[1]):
-        if pair[0, i] != pair[1, i]:
-            return False
-    return True
+        same &= pair[0, i] == pair[1, i]
+    return same
 
 
 @jit
 def kth_largest(values: FloatArray, n: int, k: int) -> float:
-    """Return the ``k``-th largest of the first ``n`` values, reordering them (Hoare's selection)."""
+    """Return the ``k``-th largest of the first ``n`` values, reordering them (quickselect)."""
     low, high = 0, n - 1
     while low < high:
         pivot = values[(low + high) // 2]
@@ -177,7 +174,7 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
             low = i
         else:
             break
-    return values[k - 1]
+    return float(values[k - 1])
 
 
 @jit
@@ -217,7 +214,7 @@ def keep_best(
         table[p] = -1
     mask = len(table) - 1
     for j in range(kept):
-        p = np.int64(c_key[j] >> np.uint64(20)) & mask
+        p = int(c_key[j] >> np.uint64(20)) & mask
         while table[p] >= 0:
             p = (p + 1) & mask
         table[p] = j

@@ -50,6 +50,11 @@ class Machines(NamedTuple):
         """How many slots there are."""
         return len(self.lo) - 1
 
+    @property
+    def size(self) -> int:
+        """How many states and arcs there are."""
+        return len(self.idle) + len(self.nxt)
+
 
 def compact(automata: Automata) -> Machines | None:
     """Return the minimal machines of some automata; None if no block is feasible.
@@ -106,8 +111,15 @@ def minimal(machines: Machines) -> Machines | None:
     if root.min() < 0:
         return None
     return Machines(
-        *(lo, hi, idle[:count], arc[: count + 1]),
-        *(nxt[:arcs], gain[:arcs], who[:arcs], final[: hi[d]], root),
+        lo=lo,
+        hi=hi,
+        idle=idle[:count],
+        arc=arc[: count + 1],
+        nxt=nxt[:arcs],
+        gain=gain[:arcs],
+        who=who[:arcs],
+        final=final[: hi[d]],
+        root=root,
     )
 
 

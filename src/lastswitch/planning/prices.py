@@ -25,7 +25,8 @@ FADE = 0.95
 class Prices:
     """Prices of the slots of some machines, their bound, and the potential of every state.
 
-    ``worth[s]`` is the best a machine can still earn from state ``s`` after paying the prices.
+    ``worth[s]`` is the best a machine can still earn from state ``s`` after paying the prices;
+    ``claims[i, t]`` is how often, of late, the best path of machine ``i`` pulled in slot ``t``.
 
     Parameters
     ----------
@@ -33,20 +34,26 @@ class Prices:
         What is priced.
     price
         Prices to start from; 0.8 times the best pay of each slot by default.
+    claims
+        Claims to start from, if the machines were priced before in another form.
     """
 
-    def __init__(self, machines: Machines, price: FloatArray | None = None) -> None:
-        self.machines = machines
+    def __init__(
+        self,
+        machines: Machines,
+        price: FloatArray | None = None,
+        claims: FloatArray | None = None,
+    ) -> None:
         m, d = machines, machines.length
+        self.machines = machines
+        self.price = np.zeros(d) if price is None else np.array(price, dtype=np.float64)
         if price is None:
-            price = np.array([0.8 * _best_gain(m, t) for t in range(d)])
-        self.price = np.array(price, dtype=np.float64)
+            first_prices(m.lo, m.hi, m.arc, m.gain, self.price)
         self.worth = np.zeros(len(m.idle))
+        self.claims = np.zeros((len(m.root), d)) if claims is None else claims.copy()
         self._choice = np.zeros(len(m.idle), np.int32)
-        self._trial, self._direction, self._memo = self.price.copy(), np.zeros(d), np.zeros(3)
-        self._use = np.zeros(d)
-        #: How often, of late, each machine's own best path pulled in each slot.
-        self.claims = np.zeros((len(m.root), d))
+        self._trial, self._direction, self._slope = np.empty(d), np.empty(d), np.empty(d)
+        self._memo = np.empty(3)
         self.restart()
 
     def restart(self, theta: float = 1.0) -> None:
@@ -69,22 +76,24 @@ class Prices:
     def descend(self, target: float, steps: int) -> None:
         """Take up to ``steps`` subgradient steps towards a bound of ``target``."""
         m = self.machines
-        tokens, weight = m.root.copy(), np.ones(len(m.root))
         descend(
-            *(m.lo, m.hi, m.idle, m.arc, m.nxt, m.gain, m.final, 0, tokens, weight),
-            *(target, steps, self.price, self._trial, self._direction, self._use),
-            *(self._memo, self.worth, self._choice, self.claims),
-        )
-        sweep(
-            *(m.lo, m.hi, m.idle, m.arc, m.nxt, m.gain, m.final, 0, self.price),
-            *(self.worth, self._choice),
+            *(m.lo, m.hi, m.idle, m.arc, m.nxt, m.gain, m.final, m.root, target, steps),
+            *(self.price, self._trial, self._direction, self._slope, self._memo),
+            *(self.worth, self._choice, self.claims),
         )
 
 
-def _best_gain(machines: Machines, slot: int) -> float:
-    """Return the best pay any arc of ``slot`` offers."""
-    lo, hi = machines.arc[machines.lo[slot]], machines.arc[machines.hi[slot]]
-    return float(machines.gain[lo:hi].max()) if hi > lo else 0.0
+@jit
+def first_prices(
+    lo: IntArray, hi: IntArray, arc: IntArray, gain: FloatArray, price: FloatArray
+) -> None:
+    """Price every slot at a share of the best pay it offers."""
+    for t in range(len(price)):
+        top = -np.inf
+        for a in range(arc[lo[t]], arc[hi[t]]):
+            top = max(top, gain[a])
+        if top > -np.inf:
+            price[t] = 0.8 * top
 
 
 @jit
@@ -96,16 +105,15 @@ def sweep(
     nxt: StateArray,
     gain: FloatArray,
     final: FloatArray,
-    since: int,
     price: FloatArray,
     worth: FloatArray,
     choice: StateArray,
 ) -> None:
-    """Fill ``worth`` and the best ``choice`` (arc, or -1 to idle) of the slots from ``since`` on."""
+    """Fill ``worth`` and the best ``choice`` (an arc, or -1 to idle) of every state."""
     d = len(lo) - 1
     for s in range(lo[d], hi[d]):
         worth[s] = final[s]
-    for t in range(d - 1, since - 1, -1):
+    for t in range(d - 1, -1, -1):
         for s in range(lo[t], hi[t]):
             best, chosen = -np.inf, -1
             if idle[s] >= 0:
@@ -127,79 +135,74 @@ def descend(
     nxt: StateArray,
     gain: FloatArray,
     final: FloatArray,
-    since: int,
-    tokens: StateArray,
-    weight: FloatArray,
+    root: StateArray,
     target: float,
     steps: int,
     price: FloatArray,
     trial: FloatArray,
     direction: FloatArray,
-    use: FloatArray,
+    slope: FloatArray,
     memo: FloatArray,
     worth: FloatArray,
     choice: StateArray,
     claims: FloatArray,
 ) -> None:
-    """Minimise sum of prices + sum of ``weight`` x worth of ``tokens`` over the prices from ``since``.
+    """Lower the bound, sum of prices + sum of the roots' worth, over the prices.
 
     Deflected Polyak steps: theta (L - target) / |dir|^2 along dir = g + beta dir, the deflection
     undoing the part of the old direction that points against the new subgradient. After
     `PATIENCE` steps without progress theta shrinks and the search goes back to the best prices.
-    ``price`` holds the best prices so far, ``trial`` the current ones.
+    ``price`` holds the best prices so far, ``trial`` the current ones; on return ``worth`` is
+    that of the best prices.
     """
-    d = len(lo) - 1
-    n = len(tokens)
-    state = np.empty(n, np.int32)
+    d = len(price)
     for _ in range(steps):
-        sweep(lo, hi, idle, arc, nxt, gain, final, since, trial, worth, choice)
+        sweep(lo, hi, idle, arc, nxt, gain, final, trial, worth, choice)
         bound = 0.0
-        for k in range(n):
-            bound += weight[k] * worth[tokens[k]]
-            state[k] = tokens[k]
-        square, dot, norm = 0.0, 0.0, 0.0
-        for t in range(since, d):
+        for t in range(d):
             bound += trial[t]
-            used = 0.0
-            for k in range(n):
-                a = choice[state[k]]
-                claims[k, t] *= FADE
+            slope[t] = 1.0
+        for i in range(len(root)):
+            s = root[i]
+            bound += worth[s]
+            for t in range(d):
+                a = choice[s]
+                claims[i, t] *= FADE
                 if a < 0:
-                    state[k] = idle[state[k]]
+                    s = idle[s]
                 else:
-                    used += weight[k]
-                    state[k] = nxt[a]
-                    claims[k, t] += 1.0 - FADE
-            use[t] = 1.0 - used
-            square += use[t] * use[t]
-            dot += use[t] * direction[t]
-            norm += direction[t] * direction[t]
-        if bound < memo[BEST] - 1e-6 * abs(memo[BEST] - target):
-            memo[STALLS] = 0.0
-        else:
-            memo[STALLS] += 1.0
+                    s = nxt[a]
+                    slope[t] -= 1.0
+                    claims[i, t] += 1.0 - FADE
+        memo[STALLS] += 1.0
         if bound < memo[BEST]:
+            if bound < memo[BEST] - 1e-6 * abs(memo[BEST] - target):
+                memo[STALLS] = 0.0
             memo[BEST] = bound
-            for t in range(since, d):
+            for t in range(d):
                 price[t] = trial[t]
-        if square == 0.0 or memo[BEST] <= target or target == np.inf:
-            break  # every slot is taken once: the bound is a block's value
+        square, dot, norm = 0.0, 0.0, 0.0
+        for t in range(d):
+            square += slope[t] * slope[t]
+            dot += slope[t] * direction[t]
+            norm += direction[t] * direction[t]
+        # With every slot claimed once, the bound is the value of a block: it cannot go lower.
+        if square == 0.0 or memo[BEST] <= target:
+            break
         if memo[STALLS] >= PATIENCE:
             memo[STALLS] = 0.0
             memo[THETA] *= SHRINK
             if memo[THETA] < SMALLEST:
                 break
-            for t in range(since, d):
-                trial[t] = price[t]
-                direction[t] = 0.0
+            for t in range(d):
+                trial[t], direction[t] = price[t], 0.0
             continue
         beta = max(0.0, -1.5 * dot / norm) if norm > 0.0 else 0.0
         length = 0.0
-        for t in range(since, d):
-            direction[t] = use[t] + beta * direction[t]
+        for t in range(d):
+            direction[t] = slope[t] + beta * direction[t]
             length += direction[t] * direction[t]
-        if length == 0.0:
-            continue
-        step = memo[THETA] * (bound - target) / length
-        for t in range(since, d):
-            trial[t] -= step * direction[t]
+        if length > 0.0:
+            for t in range(d):
+                trial[t] -= memo[THETA] * (bound - target) / length * direction[t]
+    sweep(lo, hi, idle, arc, nxt, gain, final, price, worth, choice)

@@ -32,32 +32,22 @@ def merged(
     nxt, who = np.empty(most_arcs, np.int32), np.empty(most_arcs, np.int32)
     gain = np.empty(most_arcs)
     slack = floor - prices.bound + prices.worth[m.root[one]] + prices.worth[m.root[other]]
-    count = pair_states(
-        *(m.idle, m.arc, m.nxt, m.gain, m.who, prices.price, prices.worth),
-        *(m.root[one], m.root[other], members, slack),
-        *(begin, left, right, idle, arc, nxt, gain, who),
-        *(np.empty(limit), np.full(1 << (2 * limit).bit_length(), -1, np.int32)),
-    )
+    old = (m.idle, m.arc, m.nxt, m.gain, m.who)
+    pairs = (begin, left, right, idle, arc, nxt, gain, who)
+    which = (prices.price, prices.worth, int(m.root[one]), int(m.root[other]), members, slack)
+    scratch = (np.empty(limit), np.full(1 << (2 * limit).bit_length(), -1, np.int32))
+    count = pair_states(*(old + which + pairs + scratch))
     if count < 0:
         return None
     n, n_arcs = len(m.idle) + count, len(m.nxt) + int(arc[count])
     root = m.root.copy()
-    both = Machines(
-        lo=np.empty(d + 1, np.int64),
-        hi=np.empty(d + 1, np.int64),
-        idle=np.empty(n, np.int32),
-        arc=np.zeros(n + 1, np.int64),
-        nxt=np.empty(n_arcs, np.int32),
-        gain=np.empty(n_arcs),
-        who=np.empty(n_arcs, np.int32),
-        final=np.empty(len(m.final) + int(begin[d + 1] - begin[d])),
-        root=root,
-    )
-    interleave(
-        *(m.lo, m.hi, m.idle, m.arc, m.nxt, m.gain, m.who, m.final),
-        *(begin, left, right, idle, arc, nxt, gain, who),
-        *both,
-    )
+    ends = len(m.final) + int(begin[d + 1] - begin[d])
+    slots = (np.empty(d + 1, np.int64), np.empty(d + 1, np.int64))
+    states = (np.empty(n, np.int32), np.zeros(n + 1, np.int64))
+    arcs = (np.empty(n_arcs, np.int32), np.empty(n_arcs), np.empty(n_arcs, np.int32))
+    whole = slots + states + arcs + (np.empty(ends), root)
+    interleave(*((m.lo, m.hi) + old + (m.final,) + pairs + whole))  # noqa: RUF005 - keeps types
+    both = Machines(*whole)
     root[one] = both.hi[0] - 1  # the product's root is the last state of slot 0
     return minimal(both._replace(root=np.delete(root, other)))
 

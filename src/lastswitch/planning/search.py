@@ -1,0 +1,224 @@
+"""One run of the certified solver: the incumbent, the bound, and the clock.
+
+Prices first, then a beam that widens; where the beam alone does not close the gap, machines that
+claim the same slots are taken together before the next, wider pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+
+import numpy as np
+
+from lastswitch.errors import ProblemError
+from lastswitch.planning._tables import FloatArray, IntArray
+from lastswitch.planning.automata import Automata
+from lastswitch.planning.beam import Beam
+from lastswitch.planning.fixing import fixed
+from lastswitch.planning.machines import Machines, compact
+from lastswitch.planning.plan import Progress
+from lastswitch.planning.prices import Prices
+from lastswitch.planning.products import merged
+
+#: Beyond this much memory the beam stops widening and the answer keeps a gap.
+MOST_MEMORY = 1 << 30
+#: Widths: for a first incumbent, to begin with, and how much wider each pass is.
+SCOUT, NARROW, WIDEN = 16, 32, 4
+#: Subgradient steps before the second scout, and in all.
+FEW_STEPS, MOST_STEPS = 30, 300
+#: Products: from which width on; states per node of the coming pass, so that a product costs about
+#: as much as the pass; subgradient steps after it and their first step size; least shared claims.
+MERGE_FROM, MERGE_SIZE, MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 128, 0.25, 60, 0.5, 0.05
+#: Work (states or children) between two looks at the clock: some hundredths of a second.
+SLICE = 2_000_000
+#: Relative to the size of the pays: sums that differ by less are equal but for rounding.
+ROUNDING = 1e-13
+#: Seconds between two calls of the caller's progress function.
+TELL_EVERY = 0.1
+
+
+class Search:
+    """The state of one search; after :meth:`run`, its result.
+
+    Parameters
+    ----------
+    automata
+        The arms.
+    gap
+        Good enough: (bound - value) <= gap * |value|.
+    time_limit
+        Seconds, or None.
+    progress
+        Called now and then with (seconds so far, best value, bound), or None.
+    """
+
+    def __init__(
+        self, automata: Automata, gap: float, time_limit: float | None, progress: Progress | None
+    ) -> None:
+        self.automata, self.gap, self.progress = automata, gap, progress
+        self.began = self.told = time.perf_counter()
+        self.deadline = math.inf if time_limit is None else self.began + time_limit
+        self.block: IntArray | None = None
+        self.value, self.bound = -math.inf, math.inf
+        self.price: FloatArray | None = None
+        self.rounding = 0.0
+        self.settled = -math.inf  # blocks worth no more than this may have been given up
+        # Twins next to each other, as the beam wants them.
+        order = np.argsort(automata.twins, kind="stable")
+        self.twins = automata.twins[order]
+        self.members = [[int(arm)] for arm in order]  # of each machine
+
+    def offer(self, block: IntArray) -> None:
+        """Make ``block`` the incumbent if it is better."""
+        value = self.automata.value(block)
+        if value > self.value:
+            self.block, self.value = block, value
+
+    def run(self, price: FloatArray | None = None) -> None:
+        """Search until proven, good enough, or out of time or memory."""
+        with contextlib.suppress(_Done):
+            self._run(price)
+
+    def reported_bound(self) -> float:
+        """Return the bound; the value itself if they differ by rounding alone."""
+        return self.value if self.bound <= self.value + self.rounding else self.bound
+
+    @property
+    def floor(self) -> float:
+        """What a block has to beat to be worth finding."""
+        if self.block is None:
+            return -math.inf
+        return self.value + max(self.rounding, self.gap * abs(self.value))
+
+    def _give_up_to_floor(self) -> float:
+        """Return the floor, and remember that blocks up to it are no longer looked for."""
+        self.settled = max(self.settled, self.floor)
+        return self.floor
+
+    def _run(self, price: FloatArray | None) -> None:
+        machines = compact(self.automata)
+        if machines is None:
+            raise ProblemError("some arm can neither idle nor be pulled to the end of the block.")
+        machines = machines._replace(root=machines.root[[arms[0] for arms in self.members]])
+        largest = [np.abs(part).max() for part in (machines.gain, machines.final) if len(part)]
+        self.rounding = ROUNDING * machines.length * max(largest)
+        prices = self._priced(machines, price)
+        width = NARROW
+        while True:
+            prices = self._trimmed(prices)
+            if width >= MERGE_FROM:
+                prices = self._joined(prices, int(MERGE_SIZE * width * machines.length))
+            widest = MOST_MEMORY // Beam.bytes_per_node(len(self.members), machines.length)
+            self._beam(prices, min(width, widest))
+            if width >= widest and self.block is not None:
+                return
+            width *= WIDEN
+
+    def _lower(self, bound: float) -> None:
+        """Take note of a bound on every block that has not been given up."""
+        self.bound = min(self.bound, max(bound, self.value, self.settled))
+
+    def _check(self) -> None:
+        """Stop if there is nothing left to find, or no time to find it; report progress."""
+        if self.block is None:
+            return  # no answer yet: go on, whatever the clock says
+        now = time.perf_counter()
+        if self.progress is not None and now > self.told + TELL_EVERY:
+            self.told = now
+            self.progress(now - self.began, self.value, self.bound)
+        if self.bound <= self.floor or now > self.deadline:
+            raise _Done
+
+    def _priced(self, machines: Machines, price: FloatArray | None) -> Prices:
+        """Return good prices, and find a first incumbent on the way."""
+        fits = price is not None and len(price) == machines.length
+        prices = self._adopt(Prices(machines, price if fits else None))
+        self._beam(prices, SCOUT)
+        self._descend(prices, FEW_STEPS)
+        self._beam(prices, SCOUT)
+        self._descend(prices, MOST_STEPS - FEW_STEPS)
+        return prices
+
+    def _adopt(self, prices: Prices) -> Prices:
+        """Make these the prices to report, and take note of their bound."""
+        self.price = prices.price
+        self._lower(prices.bound)
+        self._check()
+        return prices
+
+    def _descend(self, prices: Prices, steps: int) -> None:
+        """Improve the prices, looking at the clock now and then."""
+        at_once = max(1, SLICE // len(prices.worth))
+        while steps > 0 and not prices.exhausted:
+            prices.descend(self.value, min(steps, at_once))
+            self._lower(prices.bound)
+            self._check()
+            steps -= at_once
+
+    def _trimmed(self, prices: Prices) -> Prices:
+        """Return the prices of the machines less the arcs that cannot improve on the incumbent."""
+        machines = fixed(prices, self._give_up_to_floor())
+        if machines is None:
+            self._lower(-math.inf)
+            raise _Done
+        if machines.size > 0.95 * prices.machines.size:
+            return prices
+        return self._adopt(Prices(machines, prices.price, prices.claims))
+
+    def _joined(self, prices: Prices, limit: int) -> Prices:
+        """Return the prices after taking together the machines that most claim the same slots.
+
+        Each machine takes part at most once, and all products together have at most ``limit``
+        states.
+        """
+        room, taken = limit, set()
+        for one, other in self._rivals(prices.claims):
+            if one in taken or other in taken:
+                continue
+            heads = [arms[0] for arms in self.members]
+            i, j = heads.index(one), heads.index(other)
+            floor = self._give_up_to_floor()
+            machines = merged(prices, i, j, len(self.members[i]), floor, room)
+            if machines is None:
+                continue
+            taken |= {one, other}
+            room -= max(0, len(machines.idle) - len(prices.machines.idle))
+            claims = prices.claims.copy()
+            claims[i] += claims[j]
+            self.members[i] += self.members.pop(j)
+            self.twins[i] = -1 - self.members[i][0]  # a product is like no other machine
+            self.twins = np.delete(self.twins, j)
+            prices = self._adopt(Prices(machines, prices.price, np.delete(claims, j, axis=0)))
+        if not taken:
+            return prices
+        prices.restart(MERGE_THETA)
+        self._descend(prices, MERGE_STEPS)
+        return self._trimmed(prices)
+
+    def _rivals(self, claims: FloatArray) -> list[tuple[int, int]]:
+        """Return pairs of machines (by their first arm), those that share most claims first."""
+        overlap = np.triu(claims @ claims.T, 1)
+        order = np.argsort(-overlap, axis=None, kind="stable")[: len(claims)]
+        pairs = [divmod(int(k), len(claims)) for k in order]
+        heads = [arms[0] for arms in self.members]
+        return [(heads[i], heads[j]) for i, j in pairs if overlap[i, j] > LEAST_OVERLAP]
+
+    def _beam(self, prices: Prices, width: int) -> None:
+        """Run one pass of the beam and take its block and its bound."""
+        beam = Beam(prices.machines, self.twins, width)
+        ahead = np.append(np.cumsum(prices.price[::-1])[::-1], 0.0)
+        floor = self._give_up_to_floor()
+        while not beam.run(prices.worth, ahead, floor, SLICE):
+            self._lower(beam.open_bound())
+            self._check()
+        found = beam.best()
+        if found is not None:
+            self.offer(np.array([self.members[i][j] for i, j in zip(*found, strict=True)]))
+        self._lower(beam.dropped)
+        self._check()
+
+
+class _Done(Exception):  # noqa: N818 - a way out of nested loops, never seen by a caller
+    """The search is over: proven, good enough, or out of time."""

@@ -1,0 +1,155 @@
+"""Small blocks, in microseconds: depth-first search with one round of prices.
+
+At the paper's own sizes (five arms, four slots) building minimal automata costs more than the
+search itself, so the memories are used as they are spelt out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lastswitch._kernels import jit
+from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
+from lastswitch.planning.automata import StateArray, spell_out
+
+#: Blocks this short, with this few arms, are tried here first.
+MOST_SLOTS, MOST_ARMS = 8, 16
+#: Nodes after which the search gives up: the general solver will be faster.
+MOST_NODES = 2_000
+#: Price of a slot as a share of the best pay it offers: low enough that arms still claim it.
+SHARE = 0.7
+
+
+@jit
+def tiny_block(
+    first: FloatArray,
+    rest: FloatArray,
+    streak: FloatArray,
+    run: IntArray,
+    allowed: BoolArray,
+    distinct_start: bool,
+    end_rest: FloatArray,
+    end_streak: FloatArray,
+    end_unplayed: FloatArray,
+    rounding: float,
+    block: IntArray,
+) -> float:
+    """Write the best block into ``block`` and return its value; NaN if the search gave up.
+
+    ``rounding`` is relative to the size of the pays: improvements below it are not looked for.
+    """
+    K, d = first.shape
+    offset, idle, pull, pay, final, root = spell_out(
+        first, rest, streak, run, allowed, distinct_start, end_rest, end_streak, end_unplayed
+    )
+    worth = np.empty(len(idle))
+    ahead = np.zeros(d + 1)
+    size = potentials(offset, idle, pull, pay, final, worth, ahead)
+    state = np.empty((d + 1, K), np.int32)
+    for i in range(K):
+        state[0, i] = root[i]
+    earned = np.zeros(d + 1)
+    arms, bounds = np.empty((d, K), np.int64), np.empty((d, K))
+    count, tried = np.zeros(d, np.int64), np.zeros(d, np.int64)
+    path = np.empty(d, np.int64)
+    best = -np.inf
+    t, nodes = 0, 0
+    count[0] = children(state[0], idle, pull, pay, worth, 0.0, ahead[1], arms[0], bounds[0])
+    while t >= 0:
+        beaten = best + rounding * size
+        if tried[t] == count[t] or bounds[t, tried[t]] <= beaten:
+            t -= 1  # children come best first: the rest is beaten too
+            continue
+        arm = arms[t, tried[t]]
+        tried[t] += 1
+        path[t] = arm
+        earned[t + 1] = earned[t] + pay[state[t, arm]]
+        if t + 1 == d:
+            best = bounds[t, tried[t] - 1]
+            for u in range(d):
+                block[u] = path[u]
+            continue
+        nodes += 1
+        if nodes > MOST_NODES:
+            return np.nan
+        for i in range(K):
+            s = state[t, i]
+            state[t + 1, i] = pull[s] if i == arm else idle[s]
+        t += 1
+        tried[t] = 0
+        count[t] = children(
+            state[t], idle, pull, pay, worth, earned[t], ahead[t + 1], arms[t], bounds[t]
+        )
+    return best
+
+
+@jit
+def potentials(
+    offset: IntArray,
+    idle: StateArray,
+    pull: StateArray,
+    pay: FloatArray,
+    final: FloatArray,
+    worth: FloatArray,
+    ahead: FloatArray,
+) -> float:
+    """Fill the worth of every state and the prices ahead of every slot; return the pays' size."""
+    d = len(offset) - 2
+    size = 0.0
+    for s in range(offset[d], offset[d + 1]):
+        worth[s] = final[s - offset[d]]
+        size = max(size, abs(worth[s]))
+    for t in range(d - 1, -1, -1):
+        top = -np.inf
+        for s in range(offset[t], offset[t + 1]):
+            if pull[s] >= 0:
+                top = max(top, pay[s])
+                size = max(size, abs(pay[s]))
+        price = SHARE * top
+        ahead[t] = ahead[t + 1] + price
+        for s in range(offset[t], offset[t + 1]):
+            worth[s] = worth[idle[s]] if idle[s] >= 0 else -np.inf
+            if pull[s] >= 0:
+                worth[s] = max(worth[s], pay[s] - price + worth[pull[s]])
+    return d * size
+
+
+@jit
+def children(
+    state: StateArray,
+    idle: StateArray,
+    pull: StateArray,
+    pay: FloatArray,
+    worth: FloatArray,
+    earned: float,
+    ahead: float,
+    arms: IntArray,
+    bounds: FloatArray,
+) -> int:
+    """List the arms that may take this slot, best bound first; return how many there are."""
+    K = len(state)
+    rest, forced, n_forced = earned + ahead, -1, 0
+    for i in range(K):
+        s = idle[state[i]]
+        if s < 0 or worth[s] == -np.inf:
+            forced = i
+            n_forced += 1
+        else:
+            rest += worth[s]
+    count = 0
+    if n_forced > 1:
+        return 0
+    for i in range(K):
+        s = state[i]
+        if pull[s] < 0 or (n_forced == 1 and i != forced) or worth[pull[s]] == -np.inf:
+            continue
+        bound = rest + pay[s] + worth[pull[s]]
+        if n_forced == 0:
+            bound -= worth[idle[s]]
+        j = count
+        while j > 0 and bounds[j - 1] < bound:
+            arms[j], bounds[j] = arms[j - 1], bounds[j - 1]
+            j -= 1
+        arms[j], bounds[j] = i, bound
+        count += 1
+    return count
