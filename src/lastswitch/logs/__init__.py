@@ -7,6 +7,7 @@ from lastswitch.logs.curvefit import CAUTION, CurveFit, Prior, fit_curves
 from lastswitch.logs.estimates import Estimate
 from lastswitch.logs.gains import Gain, predicted_gain
 from lastswitch.logs.questions import Finding
+from lastswitch.logs.replay import Replay, replay
 from lastswitch.logs.saving import fit_beside, load_fit, save_fit
 from lastswitch.logs.simulate import simulate
 
@@ -18,10 +19,12 @@ __all__ = [
     "Finding",
     "Gain",
     "Prior",
+    "Replay",
     "fit_beside",
     "fit_curves",
     "load_fit",
     "predicted_gain",
+    "replay",
     "save_fit",
     "simulate",
 ]

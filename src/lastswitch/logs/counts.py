@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lastswitch._extras import load_extra
 
 if TYPE_CHECKING:
-    from ibis.expr.types import Table
+    from ibis.expr.types import Column, Table
 
 Floats = NDArray[np.float64]
 
@@ -78,18 +78,6 @@ class Counts:
             np.add.at(table, (self.group[mine], self.column[mine]), values[mine])
         return Tally(*tables)
 
-    def column_of(self, tau: int) -> int:
-        """Return the column of state ``tau``.
-
-        Examples
-        --------
-        >>> empty = np.zeros(0, dtype=np.int64)
-        >>> counts = Counts(("a",), 3, 2, 1, empty, empty, empty, *[np.zeros(0)] * 3)
-        >>> [counts.column_of(tau) for tau in (1, 3, 9, -1, -5)]
-        [1, 3, 3, 4, 5]
-        """
-        return min(tau, self.rest) if tau > 0 else self.rest + min(max(-tau, 1), self.streak)
-
     @property
     def _sums(self) -> tuple[Floats, Floats, Floats]:
         return self.events, self.total, self.squares
@@ -117,15 +105,8 @@ class Census(NamedTuple):
 def count_states(states: Table, connection: Any, rest: int, streak: int) -> Census:
     """Count plays by group of subjects, arm and state, in one pass of the engine."""
     ibis = load_extra("ibis", "logs")
-    column = ibis.cases(
-        (states.first | states.copy, 0),
-        (states.tau > 0, ibis.least(states.tau, rest)),
-        else_=rest + ibis.least(-states.tau, streak),
-    ).cast("int64")
-    # Engines hash to signed numbers; the second remainder makes every group non-negative.
-    group = ((states.subject.hash() % GROUPS + GROUPS) % GROUPS).cast("int64")
     cells = (
-        states.mutate(column=column, group=group)
+        states.mutate(column=column_of(states, rest, streak), group=subject_group(states.subject))
         .group_by(["group", "arm", "column"])
         .aggregate(
             events=ibis._.reward.count(),
@@ -138,6 +119,22 @@ def count_states(states: Table, connection: Any, rest: int, streak: int) -> Cens
     )
     found = connection.to_pyarrow(cells)
     return _census(found, rest, streak)
+
+
+def column_of(states: Table, rest: int, streak: int) -> Column:
+    """Return the column of every play's state; copies, which have none, are put in column 0."""
+    ibis = load_extra("ibis", "logs")
+    return ibis.cases(
+        (states.first | states.copy, 0),
+        (states.tau > 0, ibis.least(states.tau, rest)),
+        else_=rest + ibis.least(-states.tau, streak),
+    ).cast("int64")
+
+
+def subject_group(subject: Column) -> Column:
+    """Return the group each subject is dealt into, from 0 to ``GROUPS - 1``."""
+    # Engines hash to signed numbers; the second remainder makes every group non-negative.
+    return ((subject.hash() % GROUPS + GROUPS) % GROUPS).cast("int64")
 
 
 def _census(found: Any, rest: int, streak: int) -> Census:

@@ -28,6 +28,7 @@ from lastswitch.logs.states import (
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
+    from matplotlib.figure import Figure
 
 ScaleRule = Literal["none", "clip", "minmax"]
 
@@ -138,11 +139,34 @@ class CurveFit:
         runs = slice(1 + self.counts.rest, None)
         return Prior(events[:, rests], total[:, rests], events[:, runs], total[:, runs])
 
+    def plot(self, arm: int | str) -> Figure:
+        """Draw one arm, by number or by name: the curve, what was seen, and how much."""
+        from lastswitch.logs.figures import draw_arm
+
+        return draw_arm(self, self.bandit.index(arm) if isinstance(arm, str) else arm)
+
+    def write(self, path: str | PathLike[str]) -> list[Path]:
+        """Write the bandit to ``path`` (``.toml``) and the fit, a table, a page, figures beside."""
+        from lastswitch.logs.outputs import write_outputs
+
+        return write_outputs(self, path)
+
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the fit to one file; :func:`lastswitch.logs.load_fit` gives it back."""
         from lastswitch.logs.saving import save_fit
 
         return save_fit(self, path)
+
+    def __str__(self) -> str:
+        """Return what was found, in words."""
+        lines = [
+            f"{self.summary.plays:,} plays of {len(self.arms)} arms by "
+            f"{self.summary.subjects:,} subjects, mean reward {self.log_mean:.4f}",
+            *(f"left out: {notice}" for notice in self.summary.notices),
+        ]
+        for arm, findings in zip(self.arms, self.findings, strict=True):
+            lines += [arm.name, *(f"  {found}" for found in findings)]
+        return "\n".join([*lines, CAUTION])
 
     def _residual(self) -> float:
         """Return the standard deviation of rewards around the mean of their state."""
@@ -220,8 +244,8 @@ def fit_curves(
         events = read_events(source, select_columns(source.table, columns))
         if strict:
             refuse_bad_rows(events.bad)
-        factor = _scale(events, scale)
-        states = states_of(_scaled(events.table, factor), events, every, together)
+        table, factor = unit_rewards(events, scale)
+        states = states_of(table, events, every, together)
         census = count_states(states, source.connection, max_rest, max_streak)
         bad = (*events.bad, *_copies(source, states, census))
     if strict:
@@ -273,6 +297,15 @@ def _check_rules(
         raise LogError(f"smooth must be a number of rounds above 0, got {rules.smooth!r}.")
 
 
+def unit_rewards(events: Events, rule: ScaleRule) -> tuple[Table, Scale]:
+    """Return the events with rewards in [0, 1], and how they were brought there."""
+    scale = _scale(events, rule)
+    if rule == "none":
+        return events.table, scale
+    unit = (events.table.reward - scale.low) / (scale.high - scale.low)
+    return events.table.mutate(reward=unit.clip(lower=0.0, upper=1.0)), scale
+
+
 def _scale(events: Events, rule: ScaleRule) -> Scale:
     low, high = events.lowest, events.highest
     if rule == "none" and (low < 0 or high > 1):
@@ -285,13 +318,6 @@ def _scale(events: Events, rule: ScaleRule) -> Scale:
     if low == high:
         raise LogError(f"every reward is {low:g}: there is no range to scale by scale='minmax'.")
     return Scale(rule, low, high)
-
-
-def _scaled(table: Table, scale: Scale) -> Table:
-    if scale.rule == "none":
-        return table
-    unit = (table.reward - scale.low) / (scale.high - scale.low)
-    return table.mutate(reward=unit.clip(lower=0.0, upper=1.0))
 
 
 def _copies(source: Source, states: Table, census: Census) -> tuple[BadRows, ...]:

@@ -100,10 +100,10 @@ def predicted_gain(
     (True, 'talk')
     """
     fit = _fit(fit)
-    block = arms_of(fit, plan)
+    block = arms_of(plan, fit.counts.names)
     best = int(np.argmax([arm.curve.streak[-1] for arm in fit.arms]))
     schedules = {"rotation": block, "round_robin": list(range(len(fit.arms))), "best_arm": [best]}
-    weights = _resamples(fit.counts.groups, draws, seed)
+    weights = resamples(fit.counts.groups, draws, seed)
     cells = {name: cycle_cells(schedule) for name, schedule in schedules.items()}
     paid = {name: np.zeros(draws + 1) for name in cells}
     for arm in sorted({arm for visits in cells.values() for arm, _ in visits}):
@@ -114,9 +114,9 @@ def predicted_gain(
                     paid[name] += pays.at(tau) / len(visits)
     paid["log"] = _log_means(fit, weights)
     level = fit.rules.level
-    ranges = {name: _range(values, level) for name, values in paid.items()}
+    ranges = {name: interval_of(values, level) for name, values in paid.items()}
     over = {
-        f"over_{name}": _range(paid["rotation"] - paid[name], level)
+        f"over_{name}": interval_of(paid["rotation"] - paid[name], level)
         for name in ("log", "round_robin", "best_arm")
     }
     return Gain(**ranges, **over, best_arm_name=fit.arms[best].name, level=level)
@@ -145,11 +145,16 @@ def cycle_cells(block: Sequence[int]) -> list[tuple[int, int]]:
     return cells[len(block) :]  # the second turn finds the states that the first one left
 
 
-def arms_of(fit: CurveFit, plan: Plan | Sequence[int] | Sequence[str]) -> list[int]:
-    """Return the arms of a plan as the fit numbers them: by name where the plan has names."""
+def arms_of(plan: Plan | Sequence[int] | Sequence[str], names: Sequence[str]) -> list[int]:
+    """Return the arms of a plan as numbers into ``names``: by name where the plan has names.
+
+    Examples
+    --------
+    >>> arms_of(["talk", "jazz"], ["jazz", "talk"]), arms_of([0, 1], ["jazz", "talk"])
+    ([1, 0], [0, 1])
+    """
     from lastswitch.planning.plan import Plan
 
-    names = list(fit.counts.names)
     given: list[int | str] = (
         [plan.names[arm] for arm in plan.block] if isinstance(plan, Plan) else [*plan]
     )
@@ -157,7 +162,7 @@ def arms_of(fit: CurveFit, plan: Plan | Sequence[int] | Sequence[str]) -> list[i
     known |= {arm: arm for arm in range(len(names))}
     strange = [arm for arm in dict.fromkeys(given) if arm not in known]
     if strange or not given:
-        raise LogError(f"the fit knows no arm {strange or given}; its arms are {names[:20]}.")
+        raise LogError(f"the log has no arm {strange or given}; its arms are {list(names[:20])}.")
     return [known[arm] for arm in given]
 
 
@@ -186,7 +191,7 @@ def _fit(fit: CurveFit | str | PathLike[str]) -> CurveFit:
     return load_fit(path if path.suffix == ".npz" else fit_beside(path) or path)
 
 
-def _resamples(groups: int, draws: int, seed: int) -> Floats:
+def resamples(groups: int, draws: int, seed: int) -> Floats:
     """Return how often each group is drawn: once in the first row, which is the log itself."""
     rng = stream(seed, "logs", "gain")
     drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=draws)
@@ -200,7 +205,8 @@ def _log_means(fit: CurveFit, weights: Floats) -> Floats:
     return np.asarray(weights @ total / np.maximum(weights @ events, 1.0))
 
 
-def _range(values: Floats, level: float) -> Range:
+def interval_of(values: Floats, level: float) -> Range:
+    """Return the first value, the log's own, with the interval of the resampled others."""
     tail = (1 - level) / 2
     low, high = np.quantile(values[1:], [tail, 1 - tail])
     return Range(float(values[0]), float(low), float(high))
