@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import inspect
+import json
 import re
 import types
 from dataclasses import dataclass
@@ -178,3 +180,24 @@ def test_public_names_explain_themselves(name):
         assert inspect.getdoc(part)
         if not (inspect.isclass(part) and issubclass(part, BaseException)):
             assert ">>>" in part.__doc__, f"{part.__name__} has no example"
+
+
+def test_benchmark_results_become_a_page(tmp_path):
+    """Results turn into tables under the date and machine they were measured on."""
+    spec = importlib.util.spec_from_file_location("page", ROOT / "benchmarks" / "page.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert "make bench" in module.page(tmp_path)
+    results = {
+        "title": "Planning",
+        "date": "2022-03-28",
+        "machine": {"cores": 2, "processor": "x86_64"},
+        "certified_against_ilp": [{"size": "5 x 20", "ratio": 0.00123456}, {"size": "2 x 4"}],
+        "failures": 0,
+    }
+    (tmp_path / "planning.json").write_text(json.dumps(results))
+    page = module.page(tmp_path)
+    assert "## Planning" in page
+    assert "*Measured 2022-03-28, on cores 2, processor x86_64.*" in page
+    assert "| 5 x 20 | 0.001235 |" in page
+    assert "- failures: 0" in page

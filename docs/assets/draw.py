@@ -24,7 +24,6 @@ STATION = ls.Bandit(
     names=["hit", "gold", "talk"],
     initial=10,
 )
-ROUNDS = 12
 
 
 def greedy_block(bandit: ls.Bandit, rounds: int) -> list[int]:
@@ -50,29 +49,33 @@ def draw_rows(axes: Axes, bandit: ls.Bandit, rows: dict[str, list[int]]) -> None
             axes.text(middle, height + 0.24, f"{pay:.2f}", ha="center", color="white", size=7.5)
         label = f"{name}: {pays.mean():.3f} a round"
         axes.text(0.04, height + 0.8, label, color=INK, size=9.5, weight="bold")
-    axes.set_xlim(0, ROUNDS)
+    axes.set_xlim(0, len(block))
     axes.set_ylim(0, len(rows) + 0.05)
     axes.axis("off")
 
 
-def landing() -> Figure:
+def landing(*, narrow: bool) -> Figure:
     """Return the picture of the landing page: three curves, and two ways to play them."""
     best = ls.optimal_average(STATION)
-    turns = ROUNDS // len(best.cycle) + 1
+    turns = 2 if narrow else 3
     rows = {
-        "best rotation, proven": (list(best.cycle) * turns)[:ROUNDS],
-        "best arm of the moment": greedy_block(STATION, ROUNDS),
+        "best rotation, proven": list(best.cycle) * turns,
+        "best arm of the moment": greedy_block(STATION, len(best.cycle) * turns),
     }
     with house_style():
-        figure = Figure(figsize=(10, 3.6), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=[1, 1.55])
-        figures.draw_curves(STATION, left)
-        left.set_title("what each pays, rested or repeated", pad=24)
-        draw_rows(right, STATION, rows)
-        right.set_title("twelve rounds", color=MUTED)
+        figure = Figure(figsize=(5, 6) if narrow else (10, 3.6), layout="constrained")
+        if narrow:
+            curves, calendar = figure.subplots(2, 1, height_ratios=[1.5, 1])
+        else:
+            curves, calendar = figure.subplots(1, 2, width_ratios=[1, 1.55])
+        figures.draw_curves(STATION, curves)
+        curves.set_title("what each pays, rested or repeated", pad=24)
+        draw_rows(calendar, STATION, rows)
+        calendar.set_title("round after round", color=MUTED)
     return figure
 
 
 if __name__ == "__main__":
     save_figure(figures.figure_1(), HERE / "figure-1", formats=["svg"])
-    save_figure(landing(), HERE / "landing", formats=["svg", "png"])
+    save_figure(landing(narrow=False), HERE / "landing", formats=["svg", "png"])
+    save_figure(landing(narrow=True), HERE / "landing-narrow", formats=["svg"])

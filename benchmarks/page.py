@@ -1,0 +1,92 @@
+"""Turn the benchmark results into the documentation's page: ``python -m benchmarks.page``.
+
+Every benchmark leaves one JSON file in ``benchmarks/results``: an object whose ``title``, ``date``,
+``machine`` and ``about`` say what was measured, when and where. Every other entry that is a list of
+objects becomes a table, one row each; every other plain value becomes a line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+HEAD = ("title", "date", "machine", "about", "about_tables", "format", "version", "versions")
+
+
+def page(folder: Path = RESULTS) -> str:
+    """Return the page's Markdown: one section per file of results, in alphabetical order."""
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        return "No results have been kept yet: run `make bench`."
+    return "\n\n".join(section(file.stem, json.loads(file.read_text())) for file in files)
+
+
+def section(name: str, results: Mapping[str, Any]) -> str:
+    """Return the Markdown of one benchmark."""
+    parts = [f"## {results.get('title', words(name))}"]
+    if "about" in results:
+        parts.append(str(results["about"]))
+    where = [str(results[key]) for key in ("date",) if key in results]
+    where += [machine(results["machine"])] if "machine" in results else []
+    if where:
+        parts.append(f"*Measured {', '.join(where)}.*")
+    facts = []
+    for key, value in results.items():
+        if key in HEAD:
+            continue
+        if is_table(value):
+            parts.append(f"### {words(key)}")
+            parts.append("\n".join(table(value)))
+        elif not isinstance(value, Sequence | Mapping) or isinstance(value, str):
+            facts.append(f"- {words(key)}: {text(value)}")
+    if facts:
+        parts.append("\n".join(facts))
+    return "\n\n".join(parts)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table; columns are the keys, in order of appearance."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    numeric = {
+        key for key in columns if all(isinstance(row.get(key, 0), int | float) for row in rows)
+    }
+    yield "| " + " | ".join(words(key) for key in columns) + " |"
+    yield "|" + "|".join("---:" if key in numeric else "---" for key in columns) + "|"
+    for row in rows:
+        yield "| " + " | ".join(text(row.get(key, "")) for key in columns) + " |"
+
+
+def is_table(value: Any) -> bool:
+    """Tell whether ``value`` is a non-empty list of objects."""
+    listed = isinstance(value, list) and bool(value)
+    return listed and all(isinstance(row, Mapping) for row in value)
+
+
+def machine(value: Any) -> str:
+    """Return the machine in words."""
+    if isinstance(value, Mapping):
+        return "on " + ", ".join(f"{words(key)} {each}" for key, each in value.items())
+    return f"on {value}"
+
+
+def words(key: str) -> str:
+    """Return a key of the results as words."""
+    return key.replace("_", " ")
+
+
+def text(value: Any) -> str:
+    """Return one cell: numbers with four significant digits, nothing for nothing."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.4g}"
+    if isinstance(value, float):
+        return f"{value:.0f}"
+    return str(value).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(page())
