@@ -20,5 +20,6 @@ def problem(family: str, n_arms: int, length: int, seed: int) -> BlockProblem:
     shape = (n_arms, max(length - 1, 1))
     counts = rng.integers(1, 201, shape)
     index = rng.random(shape) + np.sqrt(1.5 * np.log(counts.sum()) / counts)
-    return BlockProblem(index[:, 1:] if length > 2 else index, index[:, :1],
-                        np.zeros((n_arms, length)))
+    return BlockProblem(
+        index[:, 1:] if length > 2 else index, index[:, :1], np.zeros((n_arms, length))
+    )

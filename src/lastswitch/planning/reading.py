@@ -1,0 +1,198 @@
+"""Reading a plan: as a calendar in words, and as a picture."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from lastswitch.drawing import INK, MUTED, colour, house_style
+from lastswitch.errors import PlanError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from lastswitch.planning.plan import Plan
+
+#: Columns of a terminal, and slots of a calendar row, not to go beyond.
+LINE, ROW = 88, 12
+
+
+def calendar(plan: Plan) -> str:
+    """Return the plan in words: the schedule in rows, what every arm pays, the caps it implies.
+
+    Examples
+    --------
+    >>> from lastswitch.planning.plan import Plan
+    >>> print(calendar(Plan((0, 1, 1, 0, 1, 1), 2.0, 2.0, names=("jazz", "talk"))))
+    6 rounds, worth 2 (0.333 per round), proven optimal
+      1-6  jazz  talk  talk  jazz  talk  talk
+    jazz: 2 plays; at most once every 3 rounds
+    talk: 4 plays; at most 2 in a row, then at least 1 round of rest
+    """
+    pays = [] if plan.problem is None else [pull.pay for pull in plan.problem.pulls(plan.block)]
+    lines = [headline(plan), *_rows(plan)]
+    for arm, name in enumerate(plan.names):
+        slots = [slot for slot, played in enumerate(plan.block) if played == arm]
+        if slots:
+            text = f"{name}: {_count(len(slots), 'play')}"
+            if pays:
+                total = sum(pays[slot] for slot in slots)
+                text += f", paying {total:.4g} ({total / len(slots):.3g} a play)"
+            lines.append(f"{text}; {cap(slots, len(plan.block), plan.cycle)}")
+    idle = [name for arm, name in enumerate(plan.names) if arm not in plan.block]
+    if idle:
+        lines.append(f"not played: {', '.join(idle)}")
+    return "\n".join(lines)
+
+
+def headline(plan: Plan) -> str:
+    """Return what the plan is worth and how good that is, in one line.
+
+    Examples
+    --------
+    >>> from lastswitch.planning.plan import Plan
+    >>> headline(Plan((0, 0), 0.99, 1.0))
+    '2 rounds, worth 0.99 (0.495 per round), within 1.1 % of the best possible'
+    """
+    length = len(plan.block)
+    what = f"cycle of {length} rounds" if plan.cycle else _count(length, "round")
+    worth = f"worth {plan.value:.5g}" + (" a turn" if plan.cycle else "")
+    return f"{what}, {worth} ({plan.value / length:.3g} per round), {quality(plan)}"
+
+
+def quality(plan: Plan) -> str:
+    """Return how far from the best possible the plan can be, in words.
+
+    Examples
+    --------
+    >>> from lastswitch.planning.plan import Plan
+    >>> quality(Plan((0,), 0.0, 1.0))
+    'at most 1 is possible'
+    """
+    if plan.optimal:
+        return "proven optimal"
+    if plan.gap >= 1.0:
+        return f"at most {plan.bound:.5g} is possible"
+    # Rounded up, in per cent with two digits, so that the promise holds as printed.
+    digits = 1 - math.floor(math.log10(100 * plan.gap))
+    share = math.ceil(100 * plan.gap * 10**digits) / 10**digits
+    return f"within {share:.{max(digits, 0)}f} % of the best possible"
+
+
+def cap(slots: list[int], length: int, cycle: bool) -> str:
+    """Return the cap a schedule implies for an arm played in ``slots``.
+
+    Examples
+    --------
+    >>> cap([0, 4, 7], 9, cycle=True), cap([0, 1, 5, 6], 9, cycle=False)
+    ('at most once every 2 rounds', 'at most 2 in a row, then at least 3 rounds of rest')
+    """
+    if len(slots) == length:
+        return "every round"
+    runs = _runs(slots, length, cycle)
+    longest = max(size for _, size in runs)
+    following = runs[1:] + ([(runs[0][0] + length, 0)] if cycle else [])
+    rests = [
+        after - start - size for (start, size), (after, _) in zip(runs, following, strict=False)
+    ]
+    if not rests:
+        return "once" if longest == 1 else f"{longest} in a row, once"
+    if longest == 1:
+        return f"at most once every {min(rests) + 1} rounds"
+    return f"at most {longest} in a row, then at least {_count(min(rests), 'round')} of rest"
+
+
+def draw(plan: Plan) -> Figure:
+    """Return a figure: a lane per arm, its plays filled, over what its state would pay."""
+    if plan.problem is None:
+        raise PlanError(
+            "this plan does not carry its problem, so there are no pays to draw; plan again."
+        )
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    offers = plan.problem.offers(plan.block)
+    length, n_arms = offers.shape
+    scale = max(float(abs(offers).max()), 1e-12)
+    with house_style():
+        width = min(max(5.0, 0.32 * length + 1.8), 18.0)
+        figure = Figure(figsize=(width, 1.1 + 0.5 * n_arms), layout="constrained")
+        axes = figure.subplots()
+        for arm in range(n_arms):
+            _lane(axes, plan, arm, offers[:, arm] / scale)
+        axes.set_yticks(range(n_arms), [_short(name, 18) for name in plan.names])
+        axes.set_ylim(n_arms - 0.5, -0.6)
+        axes.set_xlim(0.3, length + 0.7)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("round" + (" of the cycle" if plan.cycle else ""))
+        axes.grid(False)
+        axes.tick_params(axis="y", length=0, labelcolor=INK)
+        axes.spines["left"].set_visible(False)
+        axes.set_title(f"{headline(plan)}\n", fontsize=10)
+        axes.text(
+            *(0.0, 1.01, f"line: what the arm would pay if played (lane height = {scale:.3g})"),
+            transform=axes.transAxes,
+            fontsize=8,
+            color=MUTED,
+            va="bottom",
+        )
+    return figure
+
+
+def _lane(axes: Axes, plan: Plan, arm: int, offers: object) -> None:
+    """Draw one arm: a box per play, a step line of its offers, the pay where there is room."""
+    import numpy as np
+
+    height = 0.8
+    level = np.asarray(offers)
+    rounds = np.arange(1, len(level) + 1)
+    floor = arm + height / 2
+    hue = colour(arm)
+    axes.axhline(floor, color=MUTED, linewidth=0.5, zorder=1)
+    edges = np.append(rounds - 0.5, len(level) + 0.5)
+    axes.stairs(floor - height * level, edges, baseline=floor, fill=True, color=hue, alpha=0.13)
+    axes.stairs(floor - height * level, edges, baseline=None, color=hue, linewidth=1.0, alpha=0.7)
+    played = np.asarray(plan.block) == arm
+    axes.bar(rounds[played], -height, 0.86, bottom=floor, color=hue, alpha=0.35, zorder=2)
+    axes.bar(rounds[played], -height * level[played], 0.86, bottom=floor, color=hue, zorder=3)
+
+
+def _rows(plan: Plan) -> list[str]:
+    """Return the schedule as aligned rows, each beginning with the rounds it covers."""
+    used = {plan.names[arm] for arm in plan.block}
+    width = min(max(len(name) for name in used), 20)
+    length = len(plan.block)
+    label = 2 * len(str(length)) + 1
+    per_row = max(1, min(ROW, (LINE - label - 2) // (width + 2)))
+    rows = []
+    for begin in range(0, length, per_row):
+        arms = plan.block[begin : begin + per_row]
+        rounds = f"{begin + 1}-{begin + len(arms)}" if len(arms) > 1 else f"{begin + 1}"
+        names = "  ".join(f"{_short(plan.names[arm], width):{width}}" for arm in arms)
+        rows.append(f"  {rounds:>{label}}  {names}".rstrip())
+    return rows
+
+
+def _runs(slots: list[int], length: int, cycle: bool) -> list[tuple[int, int]]:
+    """Return the (start, size) of each run of consecutive slots, around the end in a cycle."""
+    runs: list[tuple[int, int]] = []
+    for slot in slots:
+        if runs and sum(runs[-1]) == slot:
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((slot, 1))
+    if cycle and len(runs) > 1 and runs[0][0] == 0 and sum(runs[-1]) == length:
+        start, size = runs.pop()
+        runs[0] = (start - length, size + runs[0][1])
+    return runs
+
+
+def _short(name: str, width: int) -> str:
+    """Return ``name`` cut to ``width`` characters."""
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def _count(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
