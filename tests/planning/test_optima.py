@@ -3,15 +3,17 @@
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise
 from math import gcd
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.errors import BanditError, PlanError
 from lastswitch.instances import example_1, example_2, five_arms, two_arms
-from lastswitch.planning import optima
+from lastswitch.planning import walks
 from planning.optima_reference import best_cycle_mean, best_total, joint_graph, maximum_cycle_mean
 from strategies import bandits
 
@@ -198,14 +200,34 @@ def test_a_total_too_large_gives_a_bound_instead(horizon):
     assert best.value <= truth + 1e-9 <= best.bound + 2e-9
 
 
+@given(bandits(max_arms=3, max_rest=4), st.integers(30, 120))
+@settings(max_examples=40)
+def test_a_long_total_through_its_period_is_a_best_one(bandit, horizon):
+    """Reusing the choices of one period gives the total that induction over all rounds gives."""
+    plain = ls.optimal_total(bandit, horizon)
+    with patch.object(walks, "SMALL_WORK", 0.0):
+        settled = ls.optimal_total(bandit, horizon)
+    assert settled.value == pytest.approx(plain.value, abs=1e-9)
+    assert settled.bound >= plain.value - 1e-9
+    assert settled.exact
+
+
 def test_a_total_too_long_for_induction_settles_into_the_best_cycle(monkeypatch):
-    """When rounds times states are too many, the walk and its bound come from the average."""
+    """When rounds times edges are too many, the walk and its bound come from the average."""
     bandit = five_arms()
     truth = ls.optimal_total(bandit, 500).value
-    monkeypatch.setattr(optima, "MAX_TOTAL_WORK", 1.0)
+    monkeypatch.setattr(walks, "SMALL_WORK", 1.0)
+    monkeypatch.setattr(walks, "MAX_WORK", 1.0)
     best = ls.optimal_total(bandit, 500)
     assert ls.block_reward(bandit, best.sequence) == pytest.approx(best.value)
     assert truth - 5 < best.value <= truth + 1e-9 <= best.bound + 2e-9 < truth + 5
+
+
+def test_a_very_long_total_is_exact():
+    """A million rounds cost little more than a thousand."""
+    best = ls.optimal_total(two_arms(), 1_000_000)
+    assert best.exact
+    assert best.fraction == 500_000
 
 
 @pytest.mark.parametrize("horizon", [0, -3, 2.5])

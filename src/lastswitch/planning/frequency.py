@@ -72,7 +72,7 @@ def total_bound(bandit: Bandit, horizon: int, start: States) -> float:
     >>> total_bound(bandit, 12, bandit.start())
     9.0
     """
-    from lastswitch.planning.mean_cycle import best_alone_total
+    from lastswitch.planning.backward import best_alone_total
 
     machines = [arm_states(curve) for curve in bandit.curves]
     starts = [machine.at(int(tau)) for machine, tau in zip(machines, start, strict=True)]

@@ -22,14 +22,8 @@ from numpy.typing import ArrayLike
 from lastswitch.blocks import block_pays
 from lastswitch.errors import PlanError
 from lastswitch.planning.frequency import average_bound, total_bound
-from lastswitch.planning.joint_states import (
-    JointGraph,
-    group_arms,
-    joint_graph,
-    lift_cycle,
-    lift_walk,
-    recurrent_state,
-)
+from lastswitch.planning.joint_states import group_arms, joint_graph, recurrent_state
+from lastswitch.planning.walks import best_cycle_of, best_walk
 from lastswitch.states import as_states, state_after
 
 if TYPE_CHECKING:
@@ -41,15 +35,9 @@ FORMAT = "lastswitch-optimum-1"
 TOLERANCE = 1e-9
 #: Joint states listed before giving up on exactness; each takes about 30 + 12·K bytes.
 MAX_STATES = 5_000_000
-#: Bytes that backward induction may use for its tables.
-MAX_TABLE_BYTES = 1 << 30
-#: Rounds × states × arms that backward induction may visit (about a minute).
-MAX_TOTAL_WORK = 2e10
 #: Seconds, and lengths of the cycles to try, when the graph is too large to list.
 SEARCH_SECONDS = 10.0
 SEARCH_LENGTHS = (6, 12, 18, 24, 36, 48)
-#: Policy iterations; a handful suffices, and the certificate does not rest on finishing.
-MAX_ITERATIONS = 1000
 _LARGEST_DENOMINATOR = 1_000_000
 
 
@@ -180,7 +168,7 @@ def optimal_average(
         value = cycle_fraction(bandit, cycle) / len(cycle)
         bound = max(average_bound(bandit), float(value))
     else:
-        cycle, bound = _best_cycle_of(graph)
+        cycle, bound = best_cycle_of(graph)
         value = cycle_fraction(bandit, cycle) / len(cycle)
         bound = _closed(value, bound, bandit, len(cycle), len(graph))
     return Optimum(
@@ -236,11 +224,8 @@ def optimal_total(
     if graph is None:
         sequence, bound = _long_plan(bandit, rounds, taus, time_limit)
         bound = min(bound, total_bound(bandit, rounds, taus))
-    elif _affordable(graph, rounds) or not np.diff(graph.first).all():
-        sequence, bound = _best_walk(graph, rounds), -math.inf
     else:
-        sequence, bound = _steady_walk(graph, rounds)
-        bound = min(bound, total_bound(bandit, rounds, taus))
+        sequence, bound = best_walk(graph, rounds)
     total = total_fraction(bandit, sequence, taus)
     bound = max(bound, float(total))
     return Optimum(
@@ -296,21 +281,6 @@ def total_fraction(bandit: Bandit, sequence: tuple[int, ...], start: States) -> 
     return sum((as_fraction(pay) * count for pay, count in counts.items()), Fraction(0))
 
 
-def _best_cycle_of(graph: JointGraph) -> tuple[tuple[int, ...], float]:
-    """Return a best cycle of arms, and a bound on every cycle's mean."""
-    from lastswitch.planning.mean_cycle import bias_violation, howard
-
-    state, choice, gain, bias = howard(*graph.edges, MAX_ITERATIONS)
-    labels: list[int] = []
-    here = state
-    while not labels or here != state:
-        labels.append(int(graph.label[choice[here]]))
-        here = int(graph.target[choice[here]])
-    best = float(gain[state])
-    bound = best + max(0.0, float(bias_violation(*graph.edges, best, bias)))
-    return tuple(lift_cycle(graph, state, labels)), bound
-
-
 def _closed(value: Fraction, bound: float, bandit: Bandit, length: int, states: int) -> float:
     """Return ``bound``, or ``value`` itself if no mean of another cycle can lie in between.
 
@@ -322,47 +292,6 @@ def _closed(value: Fraction, bound: float, bandit: Bandit, length: int, states: 
     if (bound - float(value) + 1e-14) * (length * states * common) < 1:
         return float(value)
     return max(bound, float(value))
-
-
-def _affordable(graph: JointGraph, horizon: int) -> bool:
-    """Tell whether backward induction fits in memory and in about a minute."""
-    every = _spacing(horizon)
-    table_bytes = len(graph) * (8 * (horizon // every + 3) + 2 * every)
-    return table_bytes <= MAX_TABLE_BYTES and len(graph.target) * horizon * 2 <= MAX_TOTAL_WORK
-
-
-def _spacing(horizon: int) -> int:
-    """Return how many rounds apart to keep values, so that all tables together are smallest."""
-    return max(1, math.isqrt(4 * horizon))
-
-
-def _best_walk(graph: JointGraph, horizon: int) -> tuple[int, ...]:
-    """Return the arms of a best walk of ``horizon`` rounds from the graph's origin."""
-    from lastswitch.planning.mean_cycle import backward_values, follow_best
-
-    every = _spacing(horizon)
-    kept = backward_values(*graph.edges, horizon, every)
-    walked = np.empty(horizon, dtype=np.int64)
-    follow_best(*graph.edges, kept, every, horizon, walked)
-    return tuple(lift_walk(graph, graph.label[walked].tolist()))
-
-
-def _steady_walk(graph: JointGraph, horizon: int) -> tuple[tuple[int, ...], float]:
-    """Return a walk that settles into a best cycle, and a bound on every walk's total.
-
-    With gain g and bias h no edge u → v pays more than g + h(u) - h(v), so a walk of T rounds
-    pays at most gT + h(start) - min h.
-    """
-    from lastswitch.planning.mean_cycle import bias_violation, howard
-
-    state, choice, gain, bias = howard(*graph.edges, MAX_ITERATIONS)
-    best = float(gain[state])
-    best += max(0.0, float(bias_violation(*graph.edges, best, bias)))
-    labels, here = [], 0
-    for _ in range(horizon):
-        labels.append(int(graph.label[choice[here]]))
-        here = int(graph.target[choice[here]])
-    return tuple(lift_walk(graph, labels)), best * horizon + float(bias[0] - bias.min())
 
 
 def _long_cycle(bandit: Bandit, time_limit: float | None) -> tuple[int, ...]:

@@ -1,0 +1,147 @@
+"""How long true optima take, and how that grows: ``python -m benchmarks.optima [--quick]``.
+
+Each row is one bandit: how many joint states its arms' tables span, how many are left once states
+and arms that behave alike are merged and what play never reaches is dropped, and the seconds of
+``optimal_average`` and of ``optimal_total`` once compiled. The last column is a plain Python
+policy-free reference (value iteration until the bounds meet) over the same answer, in multiples
+of the library's time, where it ends within half a minute.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import lastswitch as ls
+from lastswitch._random import stream
+from lastswitch.instances import five_arms, two_arms
+from lastswitch.planning.arm_states import arm_states
+
+#: (arms, rest states per arm) of the random monotone bandits; the last ones span millions.
+SIZES = [(3, 8), (4, 8), (4, 16), (5, 12), (5, 16), (6, 11), (5, 21), (6, 14)]
+QUICK_SIZES = SIZES[:4]
+HORIZON = 5112
+PATIENCE = 30.0
+
+
+def monotone(n_arms: int, depth: int) -> ls.Bandit:
+    """Return arms whose pay rises with rest up to ``depth``."""
+    rng = stream(0, "optima", n_arms, depth)
+    return ls.Bandit([ls.Curve(np.sort(rng.random(depth)), [0.0]) for _ in range(n_arms)])
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    """Return the best of up to five timings, one if it is slow."""
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+        if times[-1] > 1.0:
+            break
+    return min(times)
+
+
+def reference_seconds(bandit: ls.Bandit, answer: float) -> float | None:
+    """Time plain value iteration on dictionaries of states until its mean is near ``answer``."""
+    began = time.perf_counter()
+    machines = [arm_states(curve) for curve in bandit.curves]
+    start = tuple(machine.at(1) for machine in machines)
+    graph: dict[tuple[int, ...], list[tuple[float, tuple[int, ...]]]] = {}
+    todo = [start]
+    while todo:
+        state = todo.pop()
+        if state in graph:
+            continue
+        if time.perf_counter() - began > PATIENCE:
+            return None
+        moves = []
+        for arm in range(len(machines)):
+            after = tuple(
+                m.on_pull[s] if k == arm else m.on_idle[s]
+                for k, (m, s) in enumerate(zip(machines, state, strict=True))
+            )
+            moves.append((machines[arm].pay[state[arm]], after))
+        graph[state] = moves
+        todo += [after for _, after in moves]
+    values, rounds = dict.fromkeys(graph, 0.0), 0
+    while rounds == 0 or abs(values[start] / rounds - answer) > 1e-3:
+        values = {s: max(pay + values[after] for pay, after in graph[s]) for s in graph}
+        rounds += 1
+        if time.perf_counter() - began > PATIENCE:
+            return None
+    return time.perf_counter() - began
+
+
+def optima_table(sizes: list[tuple[int, int]]) -> Table:
+    """Measure the paper's bandits and random ones of growing size."""
+    table = Table(title=f"True optima, once compiled (total over {HORIZON} rounds)")
+    for heading in (
+        "bandit",
+        "joint states",
+        "listed",
+        "best average",
+        "average s",
+        "total s",
+        "plain / ours",
+    ):
+        table.add_column(heading, justify="left" if heading == "bandit" else "right")
+    cases = [("paper, five arms", five_arms()), ("paper, two arms", two_arms())]
+    cases += [(f"monotone {k} × {depth}", monotone(k, depth)) for k, depth in sizes]
+    ls.optimal_total(five_arms(), 10)  # compiles
+    for name, bandit in cases:
+        best = ls.optimal_average(bandit)
+        average = (
+            best.seconds
+            if best.seconds > 1
+            else seconds_of(lambda bandit=bandit: ls.optimal_average(bandit))
+        )
+        total = ls.optimal_total(bandit, HORIZON)
+        plain = reference_seconds(bandit, best.value)
+        spanned = math.prod(len(arm_states(curve)) for curve in bandit.curves)
+        table.add_row(
+            name,
+            f"{spanned:,}",
+            f"{best.states:,}",
+            f"{best.value:.6f}" + ("" if best.exact else f" ≤ {best.bound:.6f}"),
+            f"{average:.4f}",
+            f"{total.seconds:.3f}" + ("" if total.exact else f" (gap {total.gap:.2%})"),
+            f"over {PATIENCE / average:.0f}" if plain is None else f"{plain / average:.0f}",
+        )
+    return table
+
+
+def pinwheel_line(longest: int) -> str:
+    """Decide every dense pinwheel instance of up to five tasks, and say how long it took."""
+    dense = [
+        periods
+        for size in range(1, 6)
+        for periods in combinations_with_replacement(range(1, longest + 1), size)
+        if sum(Fraction(1, period) for period in periods) == 1
+    ]
+    began = time.perf_counter()
+    yes = sum(ls.optimal_average(ls.pinwheel(list(periods))).fraction == 1 for periods in dense)
+    seconds = time.perf_counter() - began
+    return (
+        f"dense pinwheel, up to 5 tasks, periods up to {longest}: {len(dense)} instances, "
+        f"{yes} schedulable, {len(dense) - yes} not, decided in {seconds:.2f} s"
+    )
+
+
+def main(quick: bool) -> None:
+    """Print the table and the pinwheel line."""
+    console = Console(width=120)
+    console.print(optima_table(QUICK_SIZES if quick else SIZES))
+    console.print(pinwheel_line(12))
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv[1:])
