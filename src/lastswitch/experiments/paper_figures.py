@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lastswitch.drawing import PALETTE, house_style
+from lastswitch.drawing import PALETTE, house_style, save_figure
 from lastswitch.experiments.paper import COMB, CS_BEST, CS_WORST, GREEDY, ISI, ROTATION
 from lastswitch.experiments.plots import draw_comparison
+from lastswitch.experiments.runner import Result
+from lastswitch.experiments.statistics import STATED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,92 +22,114 @@ COLOURS = dict(zip([ISI, COMB, GREEDY, CS_WORST, CS_BEST, ROTATION], PALETTE, st
 
 
 class Picture(NamedTuple):
-    """A figure, the name of its files, its heading and what it shows, in words."""
+    """A figure to draw: the name of its files, its heading, what it shows, and how.
+
+    Attributes
+    ----------
+    instance
+        The instance whose comparison it shows; empty for the models.
+    policies
+        Which policies the paper shows; none for all of them, under the optimum.
+    """
 
     name: str
     heading: str
     caption: str
-    figure: Figure
+    instance: str = ""
+    policies: tuple[str, ...] = ()
+
+    @property
+    def ours(self) -> bool:
+        """Whether this is not a figure of the paper."""
+        return bool(self.instance) and not self.policies
 
 
-def paper_pictures(found: Mapping[str, Comparison], band: str) -> list[Picture]:
-    """Draw Figures 1 to 4 of the paper; ``band`` says what the bands are."""
-    from lastswitch.figures import figure_1
+_OURS = (
+    "Reward collected beside what the best possible schedule expects, and the expected reward lost "
+    f"against it: {STATED}."
+)
 
-    five, two = found["five-arms"], found["two-arms"]
-    paper = [ISI, COMB, GREEDY]
-    return [
-        Picture(
-            "figure-1-models",
-            "Figure 1: the models",
-            "What an arm pays by its state, and how the state moves: last switch dependent "
-            "bandits, and models whose rewards depend on delays alone.",
-            figure_1(),
+#: Every figure of the report, in its order.
+PICTURES = (
+    Picture(
+        "figure-1-models",
+        "Figure 1: the models",
+        "What an arm pays by its state, and how the state moves: last switch dependent bandits, "
+        "and models whose rewards depend on delays alone.",
+    ),
+    Picture(
+        "figure-2-five-arms",
+        "Figure 2: five arms",
+        f"What the five arms pay, and the reward collected: {STATED}.",
+        "five-arms",
+        (ISI, COMB, GREEDY),
+    ),
+    Picture(
+        "figure-3-calibration",
+        "Figure 3: five arms, with calibration sequences",
+        "The same with the two learners that play every arm once before each block, in the order "
+        f"that hides the spike of the first arm and in the order that shows it: {STATED}.",
+        "five-arms",
+        (ISI, COMB, GREEDY, CS_WORST, CS_BEST),
+    ),
+    Picture(
+        "figure-4-two-arms",
+        "Figure 4: two arms",
+        f"What the two arms pay, and the reward collected: {STATED}.",
+        "two-arms",
+        (ISI, COMB, GREEDY),
+    ),
+    Picture("ours-five-arms", "Five arms, with RotationUCB and the optimum", _OURS, "five-arms"),
+    Picture("ours-two-arms", "Two arms, with RotationUCB and the optimum", _OURS, "two-arms"),
+)
+
+
+def draw_picture(picture: Picture, found: Comparison | None) -> Figure:
+    """Draw one picture from the comparison of its instance.
+
+    Examples
+    --------
+    >>> len(draw_picture(PICTURES[0], None).axes)
+    4
+    """
+    from lastswitch.figures import draw_curves, figure_1
+
+    if found is None:
+        return figure_1()
+    if picture.ours:
+        return _two_panels(
+            lambda top: draw_comparison(top, found, "reward", colours=COLOURS),
+            lambda bottom: draw_comparison(bottom, found, "regret", colours=COLOURS),
+            1.0,
+        )
+    return _two_panels(
+        lambda top: draw_curves(found.bandit, top),
+        lambda bottom: draw_comparison(
+            bottom, found, "reward", picture.policies, colours=COLOURS, optimum=False
         ),
-        Picture(
-            "figure-2-five-arms",
-            "Figure 2: five arms",
-            f"What the five arms pay, and the reward collected: {band}.",
-            curves_and_rewards(five, paper),
-        ),
-        Picture(
-            "figure-3-calibration",
-            "Figure 3: five arms, with calibration sequences",
-            "The same with the two learners that play every arm once before each block, in the "
-            f"order that hides the spike of the first arm and in the order that shows it: {band}.",
-            curves_and_rewards(five, [*paper, CS_WORST, CS_BEST]),
-        ),
-        Picture(
-            "figure-4-two-arms",
-            "Figure 4: two arms",
-            f"What the two arms pay, and the reward collected: {band}.",
-            curves_and_rewards(two, paper),
-        ),
-    ]
+        1.3,
+    )
 
 
-def our_pictures(found: Mapping[str, Comparison], band: str) -> list[Picture]:
-    """Draw the same experiments with our learner, the optimum and the regret."""
-    five, two = found["five-arms"], found["two-arms"]
-    return [
-        Picture(
-            "ours-five-arms",
-            "Five arms, with RotationUCB and the optimum",
-            "Reward collected beside what the best possible schedule expects, and the expected "
-            f"reward lost against it: {band}.",
-            rewards_and_regret(five),
-        ),
-        Picture(
-            "ours-two-arms",
-            "Two arms, with RotationUCB and the optimum",
-            "Reward collected beside what the best possible schedule expects, and the expected "
-            f"reward lost against it: {band}.",
-            rewards_and_regret(two),
-        ),
-    ]
+def save_picture(picture: Picture, found: Comparison | None, folder: Path) -> Result:
+    """Draw one picture and save it as PNG, SVG and PDF."""
+    figure = draw_picture(picture, found)
+    with house_style():
+        figure.draw_without_rendering()  # lay it out once, not again for every format
+    figure.set_layout_engine("none")
+    return {"files": [path.name for path in save_figure(figure, folder / picture.name)]}
 
 
-def curves_and_rewards(found: Comparison, policies: Sequence[str]) -> Figure:
-    """Draw the arms' curves above the cumulative reward of some policies."""
+def _two_panels(
+    above: Callable[..., object], below: Callable[..., object], lower_height: float
+) -> Figure:
+    """Draw two panels, one above the other so that they can be read on a narrow screen."""
     from matplotlib.figure import Figure
-
-    from lastswitch.figures import draw_curves
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     with house_style():
-        figure = Figure(figsize=(7.2, 7.4), layout="constrained")
-        top, bottom = figure.subplots(2, 1, height_ratios=[1, 1.25])
-        draw_curves(found.bandit, top)
-        draw_comparison(bottom, found, "reward", policies, colours=COLOURS, optimum=False)
-    return figure
-
-
-def rewards_and_regret(found: Comparison) -> Figure:
-    """Draw every policy's cumulative reward under the optimum's, above its regret."""
-    from matplotlib.figure import Figure
-
-    with house_style():
-        figure = Figure(figsize=(7.2, 7.8), layout="constrained")
-        top, bottom = figure.subplots(2, 1)
-        draw_comparison(top, found, "reward", colours=COLOURS)
-        draw_comparison(bottom, found, "regret", colours=COLOURS)
+        figure = Figure(figsize=(7.2, 7.6), layout=ConstrainedLayoutEngine(hspace=0.06))
+        top, bottom = figure.subplots(2, 1, height_ratios=[1, lower_height])
+        above(top)
+        below(bottom)
     return figure

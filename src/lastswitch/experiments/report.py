@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from lastswitch.drawing import house_style
 from lastswitch.experiments.comparison import Comparison
 from lastswitch.experiments.findings import Finding, findings_table, table_1_table
 from lastswitch.experiments.paper import RUNS, PaperExperiment
-from lastswitch.experiments.paper_figures import Picture
+from lastswitch.experiments.paper_figures import PICTURES, Picture
 from lastswitch.experiments.statistics import STATED
 from lastswitch.experiments.table_1 import Cell
 
@@ -22,10 +21,10 @@ def render_report(
     found: Mapping[str, Comparison],
     rows: Sequence[Finding],
     cells: Sequence[Cell],
-    pictures: Sequence[Picture],
     conclusions: Sequence[str],
+    figures: Path,
 ) -> str:
-    """Return the report as HTML that needs nothing from elsewhere."""
+    """Return the report as HTML that needs nothing from elsewhere; ``figures`` holds the SVGs."""
     import jinja2
 
     template = files("lastswitch.experiments").joinpath("templates/report.html.j2")
@@ -41,7 +40,7 @@ def render_report(
         findings=findings_table(rows),
         table_1=table_1_table(cells),
         comparisons=[(parts[key].title, comparison.table()) for key, comparison in found.items()],
-        pictures=[_picture(picture) for picture in pictures],
+        pictures=[_picture(picture, figures) for picture in PICTURES],
         band=STATED,
     )
 
@@ -72,15 +71,7 @@ def _parameters(origin: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in shown.items())
 
 
-def _picture(picture: Picture) -> dict[str, str]:
+def _picture(picture: Picture, figures: Path) -> dict[str, Any]:
     """Return a picture with its figure as a data address."""
-    content = io.BytesIO()
-    with house_style():
-        picture.figure.savefig(content, format="svg", metadata={"Date": None})
-    data = base64.b64encode(content.getvalue()).decode()
-    return {
-        "name": picture.name,
-        "heading": picture.heading,
-        "caption": picture.caption,
-        "source": f"data:image/svg+xml;base64,{data}",
-    }
+    data = base64.b64encode((figures / f"{picture.name}.svg").read_bytes()).decode()
+    return {"picture": picture, "source": f"data:image/svg+xml;base64,{data}"}

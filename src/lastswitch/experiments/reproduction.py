@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from lastswitch._atomic import write_atomic
-from lastswitch.drawing import save_figure
 from lastswitch.errors import ExperimentError
 from lastswitch.experiments.backends import Backend
 from lastswitch.experiments.comparing import FailedTasksError, run_experiments
 from lastswitch.experiments.comparison import Comparison
 from lastswitch.experiments.findings import findings, summary
 from lastswitch.experiments.paper import RUNS, paper_experiments
-from lastswitch.experiments.paper_figures import Picture, our_pictures, paper_pictures
+from lastswitch.experiments.paper_figures import PICTURES, save_picture
 from lastswitch.experiments.progress import Report
 from lastswitch.experiments.report import render_report
 from lastswitch.experiments.runner import Task, run_tasks
-from lastswitch.experiments.statistics import STATED
 from lastswitch.experiments.table_1 import RESTS, SAMPLES, STREAKS, Cell, measure_cell
 
 #: Runs, rounds and random blocks of a quick look.
@@ -82,48 +79,62 @@ def reproduce(
     found = run_experiments(
         experiments, n_jobs=n_jobs, backend=backend, store=store, progress=progress
     )
-    cells = _measure(QUICK_SAMPLES if quick else SAMPLES, seed, n_jobs, backend)
+    samples = QUICK_SAMPLES if quick else SAMPLES
+    cells = _measure_and_draw(found, folder / "figures", samples, seed, n_jobs, progress)
     rows = findings(parts, found)
-    pictures = [*paper_pictures(found, STATED), *our_pictures(found, STATED)]
     told = summary(parts, found, rows, cells)
-    page = render_report(parts, found, rows, cells, pictures, told["conclusions"])
-    report = _write(folder, found, pictures, json.dumps(told, indent=2, sort_keys=True), page)
+    page = render_report(parts, found, rows, cells, told["conclusions"], folder / "figures")
+    report = _write(folder, found, json.dumps(told, indent=2, sort_keys=True), page)
     shutil.rmtree(store, ignore_errors=True)  # everything is in the results now
     return Reproduction(found, cells, told["conclusions"], report)
 
 
-def _measure(samples: int, seed: int, n_jobs: int | None, backend: Backend) -> list[Cell]:
-    """Measure the six cells of Table 1."""
-    shapes = [(rest, streak) for rest in RESTS for streak in STREAKS]
+def _measure_and_draw(
+    found: dict[str, Comparison],
+    figures: Path,
+    samples: int,
+    seed: int,
+    n_jobs: int | None,
+    progress: bool | Report,
+) -> list[Cell]:
+    """Measure the six cells of Table 1 and draw every figure, on this machine's cores."""
+    _make_folder(figures)
     tasks = [
+        Task(f"figure {picture.name}", "", {}, save_picture, (picture, shown, figures))
+        for picture in PICTURES
+        for shown in [found.get(picture.instance)]
+    ]
+    shapes = [(rest, streak) for rest in RESTS for streak in STREAKS]
+    tasks += [
         Task(f"Table 1, {rest} and {streak}", "", {}, measure_cell, (rest, streak, samples, seed))
         for rest, streak in shapes
     ]
-    results, failures = run_tasks(tasks, n_jobs=n_jobs, backend=backend)
+    results, failures = run_tasks(tasks, n_jobs=n_jobs, progress=progress, what="Drawing")
     if failures:
-        raise FailedTasksError(failures, {})
-    return [Cell(**results[at]) for at in range(len(shapes))]
+        raise FailedTasksError(failures, found)
+    return [Cell(**results[at]) for at in range(len(PICTURES), len(tasks))]
 
 
-def _write(
-    folder: Path,
-    found: dict[str, Comparison],
-    pictures: Sequence[Picture],
-    summary_text: str,
-    page: str,
-) -> Path:
-    """Write every file of the results."""
+def _write(folder: Path, found: dict[str, Comparison], summary_text: str, page: str) -> Path:
+    """Write the comparisons, the summary and the report."""
+    for name, comparison in found.items():
+        comparison.save(folder / f"{name}.npz")
     try:
-        figures = folder / "figures"
-        figures.mkdir(parents=True, exist_ok=True)
-        for picture in pictures:
-            save_figure(picture.figure, figures / picture.name)
-        for name, comparison in found.items():
-            comparison.save(folder / f"{name}.npz")
         write_atomic(folder / "summary.json", summary_text + "\n")
         return write_atomic(folder / "report.html", page)
     except OSError as error:
-        raise ExperimentError(
-            f"cannot write the results to {folder}: {error.strerror or error}; mend that and run "
-            "the same again, finished runs are kept."
-        ) from error
+        raise _unwritable(folder, error) from error
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> ExperimentError:
+    return ExperimentError(
+        f"cannot write the results to {folder}: {error.strerror or error}; mend that and run the "
+        "same again, finished runs are kept."
+    )

@@ -54,8 +54,11 @@ def run_tasks(
     backend: Backend = "loky",
     store: TaskStore | None = None,
     progress: bool | Report = False,
+    what: str = "Running",
 ) -> tuple[dict[int, Result], list[Failure]]:
     """Return the results by position in ``tasks``, and the failures in order of position.
+
+    ``what`` is what a progress bar says is being done.
 
     Examples
     --------
@@ -75,7 +78,7 @@ def run_tasks(
     calls = [
         (_attempt, (at, tasks[at].label, tasks[at].function, tasks[at].given)) for at in missing
     ]
-    with reporting(progress, "Running") as report:
+    with reporting(progress, what) as report:
         report(len(results), len(tasks))
         if calls:
             with closing(_guarded(calls, n_jobs, backend)) as finished:

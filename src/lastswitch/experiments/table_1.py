@@ -8,7 +8,7 @@ bound. In the two last cells the bound is the block itself: a block can lose eve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -75,14 +75,15 @@ def measure_cell(rest: SideKind, streak: SideKind, samples: int = SAMPLES, seed:
     (1.0, 1.0, True)
     """
     rng = stream(seed, "table 1", rest, streak)
-    cases = (_random_case(rest, streak, rng) for _ in range(samples))
     made = _made_case(rest, streak)
+    size = len(made[2])
+    cases = (case for _ in range(samples // 4) for case in _random_cases(rest, streak, size, rng))
     return Cell(
         rest,
         streak,
         _PRINTED[rest, streak],
-        block=len(made[2]),
-        bound=float(block_error(N_ARMS, len(made[2]), rest=rest, streak=streak)),
+        block=size,
+        bound=float(block_error(N_ARMS, size, rest=rest, streak=streak)),
         searched=max(loss(case) for case in cases),
         made=loss(made),
     )._asdict()
@@ -135,11 +136,13 @@ def _made_case(rest: SideKind, streak: SideKind) -> Case:
     return Bandit([first, second]), [1, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1, 1]
 
 
-def _random_case(rest: SideKind, streak: SideKind, rng: np.random.Generator) -> Case:
-    """Draw a bandit of the cell, a past and a block as long as the made one at most."""
+def _random_cases(
+    rest: SideKind, streak: SideKind, longest: int, rng: np.random.Generator
+) -> Iterator[Case]:
+    """Draw a bandit of the cell and a few pasts and blocks to try on it."""
     bandit = Bandit([_random_curve(rest, streak, rng) for _ in range(N_ARMS)])
-    longest = len(_made_case(rest, streak)[2])
-    return bandit, _random_block(rng, 12), _random_block(rng, longest)
+    for _ in range(4):
+        yield bandit, _random_block(rng, 12), _random_block(rng, longest)
 
 
 def _random_curve(rest: SideKind, streak: SideKind, rng: np.random.Generator) -> Curve:
