@@ -6,7 +6,9 @@ import math
 from collections import defaultdict
 from typing import Any
 
+import ibis
 import numpy as np
+import pyarrow as pa
 
 from lastswitch.states import transition
 
@@ -94,6 +96,31 @@ def random_log(rng: np.random.Generator, kind: str) -> list[Row]:
         reward = None if rng.random() < 0.05 else float(rng.integers(3)) / 2
         rows.append((f"s{subject}", time, f"a{int(rng.integers(arms))}", reward))
     return rows + [rows[place] for place in rng.integers(len(rows), size=5)]
+
+
+def table_of(rows: list[Row]) -> Any:
+    """Return rows as the table of clean events that states are computed from."""
+    subject, time, arm, reward = (list(column) for column in zip(*rows, strict=True))
+    paid = pa.array(reward, pa.float64())
+    return ibis.memtable(pa.table({"subject": subject, "time": time, "arm": arm, "reward": paid}))
+
+
+def computed_states(connection: Any, states: Any) -> list[Any]:
+    """Return computed plays in the replay's form, copies left out."""
+    rows = connection.to_pyarrow(states.filter(~states.copy)).to_pylist()
+    return sorted(
+        (
+            (
+                row["subject"],
+                row["arm"],
+                row["round"],
+                None if row["reward"] is None or row["reward"] != row["reward"] else row["reward"],
+                None if row["first"] else int(row["tau"]),
+            )
+            for row in rows
+        ),
+        key=repr,
+    )
 
 
 KINDS = ("ties", "gaps", "single", "one subject", "many arms")

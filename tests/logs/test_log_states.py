@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import ibis
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from lastswitch.errors import LogError
 from lastswitch.logs.states import Rounds, clock_rounds, plays_by_clock, plays_in_order, with_states
-from log_replay import KINDS, Row, random_log, replay_by_clock, replay_in_order
+from log_replay import (
+    KINDS,
+    Row,
+    computed_states,
+    random_log,
+    replay_by_clock,
+    replay_in_order,
+    table_of,
+)
 
 
 @pytest.fixture(scope="module")
@@ -18,34 +25,12 @@ def duck():
     return ibis.duckdb.connect()
 
 
-def table_of(rows: list[Row]):
-    """Return rows as the table of clean events that states are computed from."""
-    subject, time, arm, reward = (list(column) for column in zip(*rows, strict=True))
-    return ibis.memtable(
-        pa.table(
-            {"subject": subject, "time": time, "arm": arm, "reward": pa.array(reward, pa.float64())}
-        )
-    )
-
-
-def computed(connection, expression):
-    """Return the computed plays in the replay's form, copies left out."""
-    rows = connection.to_pyarrow(expression.filter(~expression.copy)).to_pylist()
-    return sorted(
-        (
-            (r["subject"], r["arm"], r["round"], r["reward"], None if r["first"] else r["tau"])
-            for r in rows
-        ),
-        key=repr,
-    )
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(4))
 def test_states_in_order_equal_a_replay(duck, kind, seed):
     """Each event a round: rest, run and first play agree with moving every state by hand."""
     rows = random_log(np.random.default_rng(seed), kind)
-    found = computed(duck, with_states(plays_in_order(table_of(rows))))
+    found = computed_states(duck, with_states(plays_in_order(table_of(rows))))
     assert found == sorted(replay_in_order(rows), key=repr)
 
 
@@ -54,7 +39,7 @@ def test_states_in_order_equal_a_replay(duck, kind, seed):
 def test_states_by_clock_equal_a_replay(duck, kind, length):
     """Rounds from the clock: empty rounds rest every arm, and a round's events are one play."""
     rows = random_log(np.random.default_rng(5), kind)
-    found = computed(duck, with_states(plays_by_clock(table_of(rows), Rounds(length, 0.0))))
+    found = computed_states(duck, with_states(plays_by_clock(table_of(rows), Rounds(length, 0.0))))
     expected = sorted(replay_by_clock(rows, length), key=repr)
     assert [play[:3] + play[4:] for play in found] == [play[:3] + play[4:] for play in expected]
     means = [play[3] for play in found], [play[3] for play in expected]
@@ -68,14 +53,14 @@ def test_copies_are_marked_once_each(duck):
     rows: list[Row] = [("s", 1.0, "a", 0.5)] * 3 + [("s", 2.0, "a", 0.5)]
     states = with_states(plays_in_order(table_of(rows)))
     assert duck.execute(states.copies.sum()) == 2
-    assert computed(duck, states) == [("s", "a", 0, 0.5, None), ("s", "a", 1, 0.5, -1)]
+    assert computed_states(duck, states) == [("s", "a", 0, 0.5, None), ("s", "a", 1, 0.5, -1)]
 
 
 def test_the_largest_reward_of_a_round_can_stand_for_it(duck):
     """together='max' answers "did anything happen that day"."""
     rows: list[Row] = [("s", 0.0, "a", 0.0), ("s", 0.5, "a", 1.0)]
     states = with_states(plays_by_clock(table_of(rows), Rounds(1.0, 0.0), "max"))
-    assert computed(duck, states) == [("s", "a", 0, 1.0, None)]
+    assert computed_states(duck, states) == [("s", "a", 0, 1.0, None)]
 
 
 def test_rounds_of_a_week_begin_on_monday():

@@ -257,7 +257,7 @@ def _rounds_stood(
 
 
 def _standing(states: Table, depth: Depth, cells: list[Cell]) -> Table:
-    """Look at every round from each arm's side: when was it last played, and since when in a row."""
+    """Look at every round from each arm's side: when last played, and since when in a row."""
     ibis = load_extra("ibis", "logs")
     rounds = states.filter(~states.copy)
     before = ibis.window(group_by=rounds.subject, order_by=rounds["round"], rows=(None, -1))
@@ -284,7 +284,7 @@ def _standing(states: Table, depth: Depth, cells: list[Cell]) -> Table:
 
 
 def _refuse_crowded_rounds(states: Table, connection: Any) -> None:
-    """A chance is of one arm in one round: two plays in a round have none between them."""
+    """Refuse two plays of a subject in one round: a chance is that of a single choice."""
     crowd = states.group_by(["subject", "round"]).aggregate(plays=states.events.sum())
     most = connection.to_pyarrow(crowd.aggregate(most=crowd.plays.max())).to_pylist()[0]["most"]
     if most > 1:

@@ -67,20 +67,26 @@ def open_log(log: LogLike, backend: BackendLike = None, memory: str = "3GB") -> 
     with _connected(log, backend, memory) as connection:
         lost: Callable[[], list[str]] = list
         if isinstance(log, str | Path) or _is_list_of_paths(log):
-            paths, kind = _files(log)
-            if kind == "parquet":
-                table = connection.read_parquet(paths)
-            elif connection.name == "duckdb":
-                # Text only: a value that cannot be read must be counted, not stop the reading.
-                table = connection.read_csv(
-                    paths, all_varchar=True, header=True, store_rejects=True
-                )
-                lost = lambda: _rejected(connection)  # noqa: E731
-            else:
-                table = connection.read_csv(paths, header=True, inferSchema=False)
+            table, lost = _read(connection, *_files(log))
         else:
             table = _as_table(log)
         yield Source(table, connection, lost)
+
+
+def _read(connection: Any, paths: list[str], kind: Format) -> tuple[Table, Callable[[], list[str]]]:
+    """Return the files as one table, and how to ask for the lines that were lost."""
+    if connection.name == "duckdb":
+        if kind == "parquet":
+            return connection.read_parquet(paths), list
+        # Text only: a value that cannot be read must be counted, not stop the reading.
+        table = connection.read_csv(paths, all_varchar=True, header=True, store_rejects=True)
+        return table, lambda: _rejected(connection)
+    ibis = load_extra("ibis", "logs")
+    if kind == "parquet":
+        tables = [connection.read_parquet(path) for path in paths]
+    else:
+        tables = [connection.read_csv(path, header=True, inferSchema=False) for path in paths]
+    return ibis.union(*tables, distinct=False) if len(tables) > 1 else tables[0], list
 
 
 def select_columns(table: Table, columns: Columns) -> Table:

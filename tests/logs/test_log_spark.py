@@ -1,0 +1,94 @@
+"""The same expressions on Spark give the same states, faults and counts."""
+
+from __future__ import annotations
+
+import ibis
+import numpy as np
+import pytest
+
+from lastswitch.logs import fit_curves
+from lastswitch.logs.source import open_log
+from lastswitch.logs.states import Rounds, plays_by_clock, plays_in_order, with_states
+from log_replay import (
+    KINDS,
+    computed_states,
+    random_log,
+    replay_by_clock,
+    replay_in_order,
+    table_of,
+)
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """One local Spark for the whole file, bound to the loopback address and stopped at the end."""
+    with open_log(table_of([("s", 0.0, "a", 1.0)]), "spark") as source:
+        source.connection._session.conf.set("spark.sql.shuffle.partitions", "2")
+        yield source.connection
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_in_order_equal_a_replay_on_spark(spark, kind):
+    """Each event a round, on Spark."""
+    rows = random_log(np.random.default_rng(11), kind)
+    found = computed_states(spark, with_states(plays_in_order(table_of(rows))))
+    assert found == sorted(replay_in_order(rows), key=repr)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_by_clock_equal_a_replay_on_spark(spark, kind):
+    """Rounds from the clock, on Spark."""
+    rows = random_log(np.random.default_rng(12), kind)
+    found = computed_states(spark, with_states(plays_by_clock(table_of(rows), Rounds(3.0, 0.0))))
+    expected = sorted(replay_by_clock(rows, 3.0), key=repr)
+    assert [play[:3] + play[4:] for play in found] == [play[:3] + play[4:] for play in expected]
+
+
+MESSY = """who,when,what,paid
+ann,2024-03-01 10:00:00.250000,jazz,1
+ann,2024-03-01 10:00:00.125000,talk,0
+ann,2024-03-02T09:00:00,jazz,true
+ann,2024-03-02T09:00:00,jazz,true
+bob,2024-03-01 08:00:00,jazz,lots
+bob,2024-03-04,talk,1
+bob,2024-03-05T00:30:00+02:00,jazz,1
+,2024-03-04,talk,1
+bob,soon,talk,1
+bob,2024-03-06,,1
+"""
+
+
+@pytest.mark.parametrize("every", [None, "1d"])
+def test_a_messy_file_is_read_alike_on_both_engines(spark, tmp_path, every):
+    """Faults by kind, counts and curves agree between DuckDB and Spark."""
+    path = tmp_path / "messy.csv"
+    path.write_text(MESSY)
+    roles = {"subject": "who", "time": "when", "arm": "what", "reward": "paid", "every": every}
+    with pytest.warns(UserWarning, match="bad rows"):
+        here = fit_curves(path, **roles)
+    with pytest.warns(UserWarning, match="bad rows"):
+        there = fit_curves(path, **roles, backend=spark)
+    assert [(b.kind, b.count) for b in here.summary.bad] == [
+        (b.kind, b.count) for b in there.summary.bad
+    ]
+    assert here.summary.plays == there.summary.plays
+    for mine, yours in zip(here.counts.pooled, there.counts.pooled, strict=True):
+        assert mine == pytest.approx(yours)
+
+
+def test_spark_reads_parquet_and_offsets_like_duckdb(spark, tmp_path):
+    """Zoned times are put in one order by their instants, whatever their offsets."""
+    rows = [
+        ("s", "2024-03-01T10:00:00+05:00", "a", 1.0),
+        ("s", "2024-03-01T06:00:00Z", "b", 0.0),
+        ("s", "2024-03-01T03:30:00-0330", "a", 1.0),
+    ]
+    names = ("subject", "time", "arm", "reward")
+    table = ibis.memtable([dict(zip(names, row, strict=True)) for row in rows])
+    path = tmp_path / "zoned.parquet"
+    ibis.duckdb.connect().to_parquet(table, path)
+    for backend in (None, spark):
+        fit = fit_curves(path, backend=backend)
+        assert fit.counts.pooled.events[0].nonzero()[0].tolist() == [0, 1]
