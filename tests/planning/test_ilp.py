@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lastswitch import BlockProblem, plan_block
+from lastswitch import BlockProblem, Terminal, plan_block
 from lastswitch.errors import PlanError
 from lastswitch.planning import ilp
 from lastswitch.planning._highs import Model
@@ -137,6 +137,14 @@ def test_a_gap_stops_early_within_it():
     problem = hard_problem(4, 10)
     plan = plan_block(problem, solver="ilp", gap=0.2)
     assert plan.gap <= 0.2 + 1e-9
+
+
+def test_the_gap_is_relative_to_the_whole_value():
+    """A large worth of unplayed arms does not loosen, or tighten, what the gap allows."""
+    rng = np.random.default_rng(2)
+    end = Terminal(np.full((4, 1), -2.0), np.full((4, 1), -2.0), np.full(4, -2.2))
+    problem = BlockProblem(rng.random((4, 9)), rng.random((4, 1)), np.zeros((4, 9)), terminal=end)
+    assert plan_block(problem, solver="ilp", gap=0.05).gap <= 0.05 + 1e-9
 
 
 def test_a_warm_block_is_not_lost():

@@ -50,6 +50,7 @@ class Model:
         lp.num_col_, lp.num_row_ = len(program.cost), len(program.low)
         lp.sense_ = highspy.ObjSense.kMaximize
         lp.col_cost_ = program.cost / self.scale
+        lp.offset_ = program.constant / self.scale  # HiGHS' relative gap counts it in
         lp.col_lower_, lp.col_upper_ = np.zeros(lp.num_col_), program.upper
         lp.row_lower_, lp.row_upper_ = program.low, program.high
         lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
@@ -77,8 +78,7 @@ class Model:
         status = self._highs.getModelStatus()
         if status != self._status.kOptimal:
             return -np.inf if status == self._status.kInfeasible else np.inf
-        objective = float(self._highs.getInfo().objective_function_value)
-        return objective * self.scale + self.program.constant
+        return float(self._highs.getInfo().objective_function_value) * self.scale
 
     def relaxed_variables(self) -> Floats:
         """Return the variables of the last relaxation."""
@@ -90,10 +90,12 @@ class Model:
         *,
         gap: float,
         time_limit: float | None,
+        known: tuple[float, float],
         progress: Callable[[float, float, float], None] | None,
     ) -> Ended:
         """Solve the integer program from the feasible ``start``; stop early when told to.
 
+        ``known`` is the value of ``start`` and some bound, to report until HiGHS has its own.
         HiGHS runs on a thread of its own, so that Ctrl-C reaches us and cancels it politely.
         """
         highspy: Any = importlib.import_module("highspy")
@@ -101,24 +103,29 @@ class Model:
         highs.setOptionValue("mip_rel_gap", float(gap))
         if time_limit is not None:
             highs.setOptionValue("time_limit", float(time_limit))
-        known = highspy.HighsSolution()
-        known.col_value = start
-        highs.setSolution(known)
-        seen: list[tuple[float, float]] = []
+        solution = highspy.HighsSolution()
+        solution.col_value = start
+        highs.setSolution(solution)
+        latest = [known]
         if progress is not None:
-            highs.cbMipInterrupt += lambda event: seen.append(
-                (event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
-            )
-        self._run(seen, progress)
+
+            def note(event: Any) -> None:
+                value, bound = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
+                latest[0] = (max(known[0], value * self.scale), min(known[1], bound * self.scale))
+
+            highs.cbMipInterrupt += note
+        self._run(latest, progress)
         info = highs.getInfo()
-        variables = np.array(highs.getSolution().col_value) if info.primal_solution_status else None
-        return Ended(variables, info.mip_dual_bound * self.scale + self.program.constant)
+        feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        variables = np.array(highs.getSolution().col_value) if feasible else None
+        return Ended(variables, min(known[1], info.mip_dual_bound * self.scale))
 
     def _run(
         self,
-        seen: list[tuple[float, float]],
+        latest: list[tuple[float, float]],
         progress: Callable[[float, float, float], None] | None,
     ) -> None:
+        """Run HiGHS to its end, reporting on the way; on Ctrl-C bring that end about."""
         highs, began = self._highs, time.perf_counter()
         highs.HandleUserInterrupt = True
         highs.startSolve()
@@ -126,9 +133,8 @@ class Model:
         while not finished:
             try:
                 finished = highs.wait(_TICK)[0]
-                if progress is not None and seen and not finished:
-                    value, bound = (each * self.scale + self.program.constant for each in seen[-1])
-                    progress(time.perf_counter() - began, value, bound)
+                if progress is not None and not finished:
+                    progress(time.perf_counter() - began, *latest[0])
             except KeyboardInterrupt:
                 highs.cancelSolve()
             except BaseException:  # the callback's own trouble: stop HiGHS before passing it on

@@ -54,15 +54,17 @@ def solve(
     ([0, 1, 0], 0.9)
     """
     program = build_program(problem, form)
-    known = _known_block(problem, warm)
+    block = _known_block(problem, warm)
     ended = Model(program, integer=True).optimise(
-        variables_of(program, known), gap=gap, time_limit=time_limit, progress=progress
+        variables_of(program, block),
+        gap=gap,
+        time_limit=time_limit,
+        known=(problem.value(block), free_choice_bound(problem)),
+        progress=progress,
     )
-    block = known
     if ended.variables is not None:
-        found = block_of(program, ended.variables)
-        block = max(known, found, key=problem.value)
-    return Solution(block, min(ended.bound, free_choice_bound(problem)))
+        block = max(block, block_of(program, ended.variables), key=problem.value)
+    return Solution(block, ended.bound)
 
 
 def block_of(program: Program, variables: Floats) -> list[int]:
