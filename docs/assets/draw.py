@@ -75,7 +75,48 @@ def landing(*, narrow: bool) -> Figure:
     return figure
 
 
+#: Prices of the worked example, and the slots arms A and B would take at them.
+PRICING = [
+    ((0, 0, 0, 0), (0, 3), (0, 1, 2, 3), "24: slots 1 and 4 wanted twice"),
+    ((3, 0, 0, 3), (0, 2), (1, 2), "19: slot 3 twice, slot 4 never"),
+    ((3, 1, 1, 3), (0, 3), (1, 2), "18: a block, and nothing is better"),
+]
+
+
+def pricing() -> Figure:
+    """Return the worked example of certified planning: prices up, until the arms agree."""
+    with house_style():
+        figure = Figure(figsize=(7.4, 3.4), layout="constrained")
+        axes = figure.subplots()
+        for height, (prices, first, second, verdict) in enumerate(reversed(PRICING)):
+            for slot, price in enumerate(prices):
+                takers = (slot in first) + (slot in second)
+                edge = INK if takers == 1 else colour(1)
+                axes.add_patch(
+                    Rectangle((slot, height), 0.94, 0.78, fill=False, edgecolor=edge, lw=1.4)
+                )
+                axes.text(slot + 0.08, height + 0.56, f"price {price}", size=8, color=MUTED)
+                for arm, (name, taken) in enumerate((("A", first), ("B", second))):
+                    if slot in taken:
+                        axes.text(
+                            slot + 0.32 + 0.32 * arm,
+                            height + 0.16,
+                            name,
+                            size=13,
+                            weight="bold",
+                            color=colour(2 * arm),
+                        )
+            axes.text(4.1, height + 0.3, f"bound {verdict}", size=9.5, color=INK)
+        for slot in range(4):
+            axes.text(slot + 0.47, len(PRICING) + 0.02, f"slot {slot + 1}", ha="center", size=9)
+        axes.set_xlim(0, 7.4)
+        axes.set_ylim(-0.05, len(PRICING) + 0.2)
+        axes.axis("off")
+    return figure
+
+
 if __name__ == "__main__":
+    save_figure(pricing(), HERE / "pricing", formats=["svg"])
     save_figure(figures.figure_1(), HERE / "figure-1", formats=["svg"])
     save_figure(landing(narrow=False), HERE / "landing", formats=["svg", "png"])
     save_figure(landing(narrow=True), HERE / "landing-narrow", formats=["svg"])
