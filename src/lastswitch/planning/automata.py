@@ -164,26 +164,23 @@ def table_automata(
     end_unplayed: FloatArray,
 ) -> Automata:
     """Return the automata of a block problem given as the fields of :class:`BlockTables`."""
+    tables = (first, _flat(rest), _flat(streak), run, allowed, distinct_start)
     offset, idle, pull, pay, final, root = spell_out(
-        *(first, rest, streak, run, allowed, distinct_start, end_rest, end_streak, end_unplayed)
+        *(tables + (_flat(end_rest), _flat(end_streak), end_unplayed))  # noqa: RUF005 - types
     )
-    twins = np.arange(len(root))
-    label_twins(rest, streak, end_rest, end_streak, allowed, twins)
-    return Automata(offset, idle, pull, pay, final, root, twins)
+    rows = np.hstack([rest, streak, end_rest, end_streak, allowed.T])
+    seen: dict[bytes, int] = {}
+    twins = [seen.setdefault(row.tobytes(), arm) for arm, row in enumerate(rows)]
+    return Automata(offset, idle, pull, pay, final, root, np.array(twins))
 
 
-@jit
-def _support(one: FloatArray, other: FloatArray, longest: int) -> int:
-    """Return from which column on no row of either table changes any more."""
-    for column in range(longest - 1, 0, -1):
-        for i in range(one.shape[0]):
-            here, before = min(column, one.shape[1] - 1), min(column - 1, one.shape[1] - 1)
-            if one[i, here] != one[i, before]:
-                return column + 1
-            here, before = min(column, other.shape[1] - 1), min(column - 1, other.shape[1] - 1)
-            if other[i, here] != other[i, before]:
-                return column + 1
-    return 1
+def _flat(table: FloatArray) -> FloatArray:
+    """Return ``table`` without the columns at its end that repeat the one before."""
+    changes = np.flatnonzero((table[:, 1:] != table[:, :-1]).any(axis=0))
+    columns = int(changes[-1]) + 2 if len(changes) else 1
+    flat = np.ascontiguousarray(table[:, :columns])
+    flat.flags.writeable = False
+    return flat
 
 
 @jit
@@ -198,89 +195,59 @@ def spell_out(
     end_streak: FloatArray,
     end_unplayed: FloatArray,
 ) -> Parts:
-    """Spell out, per slot and arm: not pulled yet; rested 1..M; run of 1..S.
+    """Spell out, per slot and arm: not pulled yet (0); rested 1..M; in a run of 1..S.
 
-    ``M`` and ``S`` are where the tables stop changing, so nothing is lost by stopping there.
+    ``M`` and ``S`` are where the tables, or the block, end: beyond, tables hold their last column.
     """
     K, d = first.shape
-    M = _support(rest, end_rest, max(1, min(d - 1, max(rest.shape[1], end_rest.shape[1]))))
-    longest = max(streak.shape[1], end_streak.shape[1])
-    begun = 0
-    for i in range(K):
-        begun = max(begun, run[i])
-    S = _support(streak, end_streak, max(1, min(d + begun, longest)))
-    n = 1 + M + S
-    offset = np.empty(d + 2, np.int64)
-    for t in range(d + 2):
-        offset[t] = t * K * n
+    R, S, end_R, end_S = rest.shape[1], streak.shape[1], end_rest.shape[1], end_streak.shape[1]
+    M = R if end_R < R else end_R
+    M = d if d < M else M
+    top = S if end_S < S else end_S
+    n = 1 + M + top
     N = (d + 1) * K * n
-    idle = np.empty(N, np.int32)
-    pull = np.empty(N, np.int32)
-    pay = np.zeros(N)
-    for s in range(N):
-        idle[s], pull[s] = -1, -1
-    final = np.zeros(K * n)
-    for t in range(d):
-        choices = 0
-        for i in range(K):
-            choices += allowed[t, i]
-        only = choices == 1
-        for i in range(K):
-            here, there = (t * K + i) * n, ((t + 1) * K + i) * n
-            if not (only and allowed[t, i]):  # the only arm of a pinned slot may not idle
-                idle[here] = there
-                for m in range(1, M + 1):
-                    idle[here + m] = there + min(m + 1, M)
-                for r in range(1, S + 1):
-                    idle[here + M + r] = there + 1
-            if not allowed[t, i]:
-                continue
-            row = 1 + run[i] if t == 0 else 1
-            pull[here] = there + M + min(row, S)
-            pay[here] = first[i, t]
-            for m in range(1, M + 1):
-                pull[here + m] = there + M + 1
-                pay[here + m] = rest[i, min(m, rest.shape[1]) - 1]
-            if distinct and t == 1:
-                continue
-            for r in range(1, S + 1):
-                pull[here + M + r] = there + M + min(r + 1, S)
-                pay[here + M + r] = streak[i, min(r, streak.shape[1]) - 1]
-    for i in range(K):
-        final[i * n] = end_unplayed[i]
-        for m in range(1, M + 1):
-            final[i * n + m] = end_rest[i, min(m, end_rest.shape[1]) - 1]
-        for r in range(1, S + 1):
-            final[i * n + M + r] = end_streak[i, min(r, end_streak.shape[1]) - 1]
+    offset = np.empty(d + 2, np.int64)
+    idle, pull = np.empty(N, np.int32), np.empty(N, np.int32)
+    pay, final = np.empty(N), np.empty(K * n)
     root = np.empty(K, np.int32)
+    for t in range(d + 1):
+        offset[t] = t * K * n
+        choices = 0
+        if t < d:
+            for i in range(K):
+                choices += allowed[t, i]
+        for i in range(K):
+            for x in range(n):
+                s = (t * K + i) * n + x
+                there = ((t + 1) * K + i) * n
+                # The memory after a slot of rest, the run after a pull, what the pull pays.
+                if x == 0:
+                    rested, row, gain = 0, 1, 0.0
+                    if t < d:
+                        gain = first[i, t]
+                    if t == 0:
+                        row += run[i]
+                elif x <= M:
+                    rested, row = (x + 1 if x < M else M), 1
+                    gain = rest[i, (x if x < R else R) - 1]
+                else:
+                    rested, row = 1, x - M + 1
+                    gain = streak[i, (x - M if x - M < S else S) - 1]
+                idle[s], pull[s], pay[s] = -1, -1, 0.0
+                if t == d:
+                    continue
+                if choices > 1 or not allowed[t, i]:  # the only arm of a slot may not idle
+                    idle[s] = there + rested
+                if allowed[t, i] and not (distinct and t == 1 and x > M):
+                    pull[s] = there + M + (row if row < top else top)
+                    pay[s] = gain
+    offset[d + 1] = N
     for i in range(K):
         root[i] = i * n
+        final[i * n] = end_unplayed[i]
+        for x in range(1, n):
+            if x <= M:
+                final[i * n + x] = end_rest[i, (x if x < end_R else end_R) - 1]
+            else:
+                final[i * n + x] = end_streak[i, (x - M if x - M < end_S else end_S) - 1]
     return offset, idle, pull, pay, final, root
-
-
-@jit
-def label_twins(
-    rest: FloatArray,
-    streak: FloatArray,
-    end_rest: FloatArray,
-    end_streak: FloatArray,
-    allowed: BoolArray,
-    twins: IntArray,
-) -> None:
-    """Give every arm the number of the first arm whose tables and mask are the same."""
-    for i in range(len(twins)):
-        for j in range(i):
-            same = twins[j] == j
-            for c in range(rest.shape[1]):
-                same = same and rest[i, c] == rest[j, c]
-            for c in range(streak.shape[1]):
-                same = same and streak[i, c] == streak[j, c]
-            for c in range(end_rest.shape[1]):
-                same = same and end_rest[i, c] == end_rest[j, c]
-            for c in range(end_streak.shape[1]):
-                same = same and end_streak[i, c] == end_streak[j, c]
-            for t in range(allowed.shape[0]):
-                same = same and allowed[t, i] == allowed[t, j]
-            if same:
-                twins[i] = j
-                break

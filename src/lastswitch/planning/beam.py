@@ -55,8 +55,10 @@ class Beam:
         self.scratch = np.empty(room)
         self.pair = np.empty((2, n), np.int32)
         self.cursor, self.ledger = np.array([0, 0, 1, 0]), np.full(3, -np.inf)
-        self.keys = np.empty(len(machines.idle), np.uint64)
-        fill_keys(self.keys)
+        # Every state has a random-looking key; a node's key is the sum of its states'.
+        self.keys = np.arange(1, len(machines.idle) + 1, dtype=np.uint64) * MIX_A
+        self.keys = (self.keys ^ (self.keys >> np.uint64(30))) * MIX_B
+        self.keys ^= self.keys >> np.uint64(27)
 
     @staticmethod
     def bytes_per_node(n_machines: int, length: int) -> int:
@@ -93,24 +95,28 @@ class Beam:
         slot, _, nodes, _ = self.cursor
         if slot < self.machines.length or nodes == 0:
             return None
-        winner = int(self.bound[slot % 2, :nodes].argmax())
-        m = self.machines
-        d, n = m.length, len(m.root)
-        machine, member = np.empty(d, np.int64), np.empty(d, np.int64)
-        trace(
-            *(m.idle, m.nxt, m.who, self.twins, m.root.copy(), np.arange(n), winner),
-            *(self.parent, self.taken, self.place, machine, member),
-        )
-        return machine, member
+        node = int(self.bound[slot % 2, :nodes].argmax())
+        d = self.machines.length
+        place, taken = np.empty(d, np.int64), np.empty(d, np.int64)
+        for t in range(d - 1, -1, -1):
+            place[t], taken[t] = self.place[t, node], self.taken[t, node]
+            node = self.parent[t, node]
+        return self._identities(place, taken), self.machines.who[taken].astype(np.int64)
 
-
-@jit
-def fill_keys(keys: KeyArray) -> None:
-    """Give every state a random-looking key; a node's key is the sum of its states'."""
-    for s in range(len(keys)):
-        z = np.uint64(s + 1) * MIX_A
-        z = (z ^ (z >> np.uint64(30))) * MIX_B
-        keys[s] = (z ^ (z >> np.uint64(27))) * MIX_A
+    def _identities(self, place: IntArray, taken: IntArray) -> IntArray:
+        """Return which machine was at the given places; twins change places on the way."""
+        m, n = self.machines, len(self.machines.root)
+        group = np.cumsum(np.append(0, np.diff(self.twins) != 0))
+        if group[-1] == n - 1:
+            return place
+        state, names, machine = m.root, np.arange(n), np.empty_like(place)
+        for t in range(len(place)):
+            machine[t] = names[place[t]]
+            state = m.idle[state]
+            state[place[t]] = m.nxt[taken[t]]
+            order = np.lexsort((state, group))  # stable, as in `child_states`
+            state, names = state[order], names[order]
+        return machine
 
 
 @jit
@@ -289,11 +295,14 @@ def advance(
                     back, unkey = worth[idle[s]], keys[idle[s]]
                 for a in range(arc[s], arc[s + 1]):
                     v = value[side, p] + gain[a]
-                    b = min(bound[side, p], v + (rest - back + worth[nxt[a]]))
+                    b = v + (rest - back + worth[nxt[a]])
+                    if b > bound[side, p]:
+                        b = bound[side, p]
                     if b <= ledger[FLOOR]:
                         continue
                     if b <= ledger[CUT]:
-                        ledger[DROPPED] = max(ledger[DROPPED], b)
+                        if b > ledger[DROPPED]:
+                            ledger[DROPPED] = b
                         continue
                     k = key - unkey + keys[nxt[a]]
                     q = np.int64(k >> np.uint64(20)) & mask
@@ -305,7 +314,7 @@ def advance(
                             idle,
                             nxt,
                             twins,
-                            (c_parent[c], c_place[c], c_taken[c]),
+                            (int(c_parent[c]), int(c_place[c]), int(c_taken[c])),
                             (p, i, a),
                             pair,
                         ):
@@ -334,7 +343,8 @@ def advance(
         for j in range(count):
             p = c_parent[j]
             child_states(
-                states[side, p], idle, nxt, twins, c_place[j], c_taken[j], states[1 - side, j]
+                *(states[side, p], idle, nxt, twins),
+                *(int(c_place[j]), int(c_taken[j]), states[1 - side, j]),
             )
             value[1 - side, j], bound[1 - side, j] = c_value[j], c_bound[j]
             parent[t, j], taken[t, j], place[t, j] = p, c_taken[j], c_place[j]
@@ -345,39 +355,3 @@ def advance(
         if count == 0:
             cursor[SLOT] = d
     return True
-
-
-@jit
-def trace(
-    idle: StateArray,
-    nxt: StateArray,
-    who: StateArray,
-    twins: IntArray,
-    state: StateArray,
-    identity: IntArray,
-    winner: int,
-    parent: StateArray,
-    taken: StateArray,
-    place: StateArray,
-    machine: IntArray,
-    member: IntArray,
-) -> None:
-    """Write, slot by slot, which machine and member the winning node pulled.
-
-    Twins change places along the way, so the path is replayed with their identities.
-    """
-    d = len(machine)
-    node = winner
-    for t in range(d - 1, -1, -1):
-        machine[t], member[t] = place[t, node], taken[t, node]
-        node = parent[t, node]
-    for t in range(d):
-        at, a = machine[t], member[t]
-        machine[t], member[t] = identity[at], who[a]
-        for i in range(len(state)):
-            s, name = (nxt[a] if i == at else idle[state[i]]), identity[i]
-            j = i
-            while j > 0 and twins[j - 1] == twins[i] and state[j - 1] > s:
-                state[j], identity[j] = state[j - 1], identity[j - 1]
-                j -= 1
-            state[j], identity[j] = s, name

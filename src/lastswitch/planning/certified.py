@@ -16,7 +16,13 @@ import numpy as np
 
 from lastswitch._kernels import announce
 from lastswitch.planning._tables import FloatArray, IntArray
-from lastswitch.planning.automata import Automata, BlockTables, block_tables, table_automata
+from lastswitch.planning.automata import (
+    Automata,
+    BlockTables,
+    block_tables,
+    spell_out,
+    table_automata,
+)
 from lastswitch.planning.beam import advance
 from lastswitch.planning.plan import Plan, Progress, Solution
 from lastswitch.planning.problem import BlockProblem
@@ -68,7 +74,7 @@ def solve_tiny(tables: BlockTables) -> Solution | None:
         return None
     announce("planning", advance)
     block = np.zeros(length, np.int64)
-    value = tiny_block(*tables, ROUNDING, block)
+    value = tiny_block(*spell_out(*tables), ROUNDING, block)
     return None if value != value else Solution(block, value)  # NaN: it gave up
 
 

@@ -46,9 +46,7 @@ class Prices:
     ) -> None:
         m, d = machines, machines.length
         self.machines = machines
-        self.price = np.zeros(d) if price is None else np.array(price, dtype=np.float64)
-        if price is None:
-            first_prices(m.lo, m.hi, m.arc, m.gain, self.price)
+        self.price = np.array(_first_prices(m) if price is None else price, dtype=np.float64)
         self.worth = np.zeros(len(m.idle))
         self.claims = np.zeros((len(m.root), d)) if claims is None else claims.copy()
         self._choice = np.zeros(len(m.idle), np.int32)
@@ -83,47 +81,14 @@ class Prices:
         )
 
 
-@jit
-def first_prices(
-    lo: IntArray, hi: IntArray, arc: IntArray, gain: FloatArray, price: FloatArray
-) -> None:
-    """Price every slot at a share of the best pay it offers."""
-    for t in range(len(price)):
-        top = -np.inf
-        for a in range(arc[lo[t]], arc[hi[t]]):
-            top = max(top, gain[a])
-        if top > -np.inf:
-            price[t] = 0.8 * top
-
-
-@jit
-def sweep(
-    lo: IntArray,
-    hi: IntArray,
-    idle: StateArray,
-    arc: IntArray,
-    nxt: StateArray,
-    gain: FloatArray,
-    final: FloatArray,
-    price: FloatArray,
-    worth: FloatArray,
-    choice: StateArray,
-) -> None:
-    """Fill ``worth`` and the best ``choice`` (an arc, or -1 to idle) of every state."""
-    d = len(lo) - 1
-    for s in range(lo[d], hi[d]):
-        worth[s] = final[s]
-    for t in range(d - 1, -1, -1):
-        for s in range(lo[t], hi[t]):
-            best, chosen = -np.inf, -1
-            if idle[s] >= 0:
-                best = worth[idle[s]]
-            for a in range(arc[s], arc[s + 1]):
-                v = gain[a] - price[t] + worth[nxt[a]]
-                if v > best:
-                    best, chosen = v, a
-            worth[s] = best
-            choice[s] = chosen
+def _first_prices(machines: Machines) -> FloatArray:
+    """Return for every slot a share of the best pay it offers."""
+    m, d = machines, machines.length
+    if len(m.gain) == 0:
+        return np.zeros(d)
+    # Slots come from the last to the first. One without arcs takes a neighbour's pay: any will do.
+    begin = m.arc[m.lo[d - 1 :: -1]]
+    return 0.8 * np.maximum.reduceat(m.gain, np.minimum(begin, len(m.gain) - 1))[::-1]
 
 
 @jit
@@ -152,12 +117,28 @@ def descend(
     Deflected Polyak steps: theta (L - target) / |dir|^2 along dir = g + beta dir, the deflection
     undoing the part of the old direction that points against the new subgradient. After
     `PATIENCE` steps without progress theta shrinks and the search goes back to the best prices.
-    ``price`` holds the best prices so far, ``trial`` the current ones; on return ``worth`` is
-    that of the best prices.
+    ``price`` holds the best prices so far, ``trial`` the current ones; a last sweep leaves the
+    ``worth`` of the best prices. A negative count of stalls means: one more sweep, and stop.
     """
     d = len(price)
-    for _ in range(steps):
-        sweep(lo, hi, idle, arc, nxt, gain, final, trial, worth, choice)
+    for s in range(lo[d], hi[d]):
+        worth[s] = final[s]
+    for step in range(steps + 1):
+        if step == steps or memo[STALLS] < 0.0:
+            for t in range(d):
+                trial[t] = price[t]
+        for t in range(d - 1, -1, -1):
+            for s in range(lo[t], hi[t]):
+                best, chosen = -np.inf, -1
+                if idle[s] >= 0:
+                    best = worth[idle[s]]
+                for a in range(arc[s], arc[s + 1]):
+                    v = gain[a] - trial[t] + worth[nxt[a]]
+                    if v > best:
+                        best, chosen = v, a
+                worth[s], choice[s] = best, chosen
+        if step == steps or memo[STALLS] < 0.0:
+            break  # the best prices have been swept once more
         bound = 0.0
         for t in range(d):
             bound += trial[t]
@@ -186,23 +167,22 @@ def descend(
             square += slope[t] * slope[t]
             dot += slope[t] * direction[t]
             norm += direction[t] * direction[t]
-        # With every slot claimed once, the bound is the value of a block: it cannot go lower.
-        if square == 0.0 or memo[BEST] <= target:
-            break
-        if memo[STALLS] >= PATIENCE:
+        stalled = memo[STALLS] >= PATIENCE
+        if stalled:
             memo[STALLS] = 0.0
             memo[THETA] *= SHRINK
-            if memo[THETA] < SMALLEST:
-                break
-            for t in range(d):
-                trial[t], direction[t] = price[t], 0.0
+        # With every slot claimed once, the bound is the value of a block: it cannot go lower.
+        if square == 0.0 or memo[BEST] <= target or memo[THETA] < SMALLEST:
+            memo[STALLS] = -1.0
             continue
-        beta = max(0.0, -1.5 * dot / norm) if norm > 0.0 else 0.0
+        beta = -1.5 * dot / norm if dot < 0.0 else 0.0
         length = 0.0
         for t in range(d):
             direction[t] = slope[t] + beta * direction[t]
             length += direction[t] * direction[t]
-        if length > 0.0:
-            for t in range(d):
-                trial[t] -= memo[THETA] * (bound - target) / length * direction[t]
-    sweep(lo, hi, idle, arc, nxt, gain, final, price, worth, choice)
+        pace = memo[THETA] * (bound - target) / length if length > 0.0 else 0.0
+        for t in range(d):
+            trial[t] -= pace * direction[t]
+            if stalled:
+                trial[t], direction[t] = price[t], 0.0
+    memo[STALLS] = 0.0

@@ -33,23 +33,70 @@ def merged(
     gain = np.empty(most_arcs)
     slack = floor - prices.bound + prices.worth[m.root[one]] + prices.worth[m.root[other]]
     old = (m.idle, m.arc, m.nxt, m.gain, m.who)
-    pairs = (begin, left, right, idle, arc, nxt, gain, who)
+    new = (begin, left, right, idle, arc, nxt, gain, who)
     which = (prices.price, prices.worth, int(m.root[one]), int(m.root[other]), members, slack)
     scratch = (np.empty(limit), np.full(1 << (2 * limit).bit_length(), -1, np.int32))
-    count = pair_states(*(old + which + pairs + scratch))
+    count = pair_states(*(old + which + new + scratch))
     if count < 0:
         return None
-    n, n_arcs = len(m.idle) + count, len(m.nxt) + int(arc[count])
-    root = m.root.copy()
-    ends = len(m.final) + int(begin[d + 1] - begin[d])
-    slots = (np.empty(d + 1, np.int64), np.empty(d + 1, np.int64))
-    states = (np.empty(n, np.int32), np.zeros(n + 1, np.int64))
-    arcs = (np.empty(n_arcs, np.int32), np.empty(n_arcs), np.empty(n_arcs, np.int32))
-    whole = slots + states + arcs + (np.empty(ends), root)
-    interleave(*((m.lo, m.hi) + old + (m.final,) + pairs + whole))  # noqa: RUF005 - keeps types
-    both = Machines(*whole)
-    root[one] = both.hi[0] - 1  # the product's root is the last state of slot 0
+    arcs = int(arc[count])
+    pairs = Machines(
+        lo=begin[:-1],
+        hi=begin[1:],
+        idle=idle[:count],
+        arc=arc[: count + 1],
+        nxt=nxt[:arcs],
+        gain=gain[:arcs],
+        who=who[:arcs],
+        final=m.final[left[begin[d] : count]] + m.final[right[begin[d] : count]],
+        root=np.zeros(1, np.int32),
+    )
+    both = together(m, pairs)
+    root = both.root[:-1].copy()
+    root[one] = both.root[-1]
     return minimal(both._replace(root=np.delete(root, other)))
+
+
+def together(one: Machines, other: Machines) -> Machines:
+    """Return the machines of both, their states numbered slot by slot.
+
+    Examples
+    --------
+    >>> from lastswitch.planning.automata import Automata
+    >>> from lastswitch.planning.machines import compact
+    >>> arm = compact(Automata(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
+    ...                        final=[0.0], root=[0]))
+    >>> together(arm, arm).root
+    array([2, 3], dtype=int32)
+    """
+    n, d = len(one.idle), one.length
+    slots = [np.empty(len(m.idle), np.int16) for m in (one, other)]
+    for slot, m in zip(slots, (one, other), strict=True):
+        for t in range(d + 1):
+            slot[m.lo[t] : m.hi[t]] = d - t
+    order = np.argsort(np.concatenate(slots), kind="stable")
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+
+    def renumbered(old: StateArray, shift: int) -> StateArray:
+        return np.where(old < 0, np.int32(-1), place[old + shift])
+
+    counts = np.concatenate([np.diff(one.arc), np.diff(other.arc)])
+    arc = np.append(0, np.cumsum(counts[order]))
+    begin = np.concatenate([one.arc[:-1], other.arc[:-1] + len(one.nxt)])
+    arcs = np.repeat((begin[order] - arc[:-1]), counts[order]) + np.arange(arc[-1])
+    hi = np.cumsum((one.hi - one.lo + other.hi - other.lo)[::-1])[::-1]
+    return Machines(
+        lo=np.append(hi[1:], 0),
+        hi=hi.copy(),
+        idle=np.concatenate([renumbered(one.idle, 0), renumbered(other.idle, n)])[order],
+        arc=arc,
+        nxt=np.concatenate([renumbered(one.nxt, 0), renumbered(other.nxt, n)])[arcs],
+        gain=np.concatenate([one.gain, other.gain])[arcs],
+        who=np.concatenate([one.who, other.who])[arcs],
+        final=np.concatenate([one.final, other.final]),
+        root=np.concatenate([place[one.root], place[other.root + n]]),
+    )
 
 
 @jit
@@ -121,7 +168,8 @@ def pair_states(
                         count += 1
                         break
                     if left[y] == after_u and right[y] == after_v:
-                        reached[y] = max(reached[y], way)
+                        if way > reached[y]:
+                            reached[y] = way
                         break
                     place = (place + 1) & mask
                 if a < 0:
@@ -138,68 +186,3 @@ def pair_states(
         p_arc[x] = arcs
     p_arc[count] = arcs
     return count
-
-
-@jit
-def interleave(
-    lo: IntArray,
-    hi: IntArray,
-    idle: StateArray,
-    arc: IntArray,
-    nxt: StateArray,
-    gain: FloatArray,
-    who: StateArray,
-    final: FloatArray,
-    begin: IntArray,
-    left: StateArray,
-    right: StateArray,
-    p_idle: StateArray,
-    p_arc: IntArray,
-    p_nxt: StateArray,
-    p_gain: FloatArray,
-    p_who: StateArray,
-    new_lo: IntArray,
-    new_hi: IntArray,
-    new_idle: StateArray,
-    new_arc: IntArray,
-    new_nxt: StateArray,
-    new_gain: FloatArray,
-    new_who: StateArray,
-    new_final: FloatArray,
-    root: StateArray,
-) -> None:
-    """Write, slot by slot, the old states and after them the pairs; move ``root`` along."""
-    d = len(lo) - 1
-    at, arcs = 0, 0
-    for t in range(d + 1):
-        new_lo[t] = at
-        at += hi[t] - lo[t] + begin[t + 1] - begin[t]
-        new_hi[t] = at
-    for t in range(d + 1):
-        # Where a state of the next slot goes: old ones by `shift`, pairs by `p_shift`.
-        shift, p_shift = 0, 0
-        if t < d:
-            shift = new_lo[t + 1] - lo[t + 1]
-            p_shift = new_lo[t + 1] + hi[t + 1] - lo[t + 1] - begin[t + 1]
-        at = new_lo[t]
-        for s in range(lo[t], hi[t]):
-            if t == d:
-                new_final[at - new_lo[d]] = final[s - lo[d]]
-            new_idle[at] = idle[s] + shift if idle[s] >= 0 else -1
-            for a in range(arc[s], arc[s + 1]):
-                new_nxt[arcs], new_gain[arcs], new_who[arcs] = nxt[a] + shift, gain[a], who[a]
-                arcs += 1
-            at += 1
-            new_arc[at] = arcs
-        for x in range(begin[t], begin[t + 1]):
-            if t == d:
-                new_final[at - new_lo[d]] = final[left[x] - lo[d]] + final[right[x] - lo[d]]
-            new_idle[at] = p_idle[x] + p_shift if p_idle[x] >= 0 else -1
-            for a in range(p_arc[x], p_arc[x + 1]):
-                new_nxt[arcs] = p_nxt[a] + p_shift
-                new_gain[arcs], new_who[arcs] = p_gain[a], p_who[a]
-                arcs += 1
-            at += 1
-            new_arc[at] = arcs
-    for i in range(len(root)):
-        root[i] += new_lo[0] - lo[0]

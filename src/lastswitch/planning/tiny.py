@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._kernels import jit
-from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
-from lastswitch.planning.automata import StateArray, spell_out
+from lastswitch.planning._tables import FloatArray, IntArray
+from lastswitch.planning.automata import StateArray
 
 #: Blocks this short, with this few arms, are tried here first.
 MOST_SLOTS, MOST_ARMS = 8, 16
@@ -22,26 +22,21 @@ SHARE = 0.7
 
 @jit
 def tiny_block(
-    first: FloatArray,
-    rest: FloatArray,
-    streak: FloatArray,
-    run: IntArray,
-    allowed: BoolArray,
-    distinct_start: bool,
-    end_rest: FloatArray,
-    end_streak: FloatArray,
-    end_unplayed: FloatArray,
+    offset: IntArray,
+    idle: StateArray,
+    pull: StateArray,
+    pay: FloatArray,
+    final: FloatArray,
+    root: StateArray,
     rounding: float,
     block: IntArray,
 ) -> float:
     """Write the best block into ``block`` and return its value; NaN if the search gave up.
 
-    ``rounding`` is relative to the size of the pays: improvements below it are not looked for.
+    The arms are given as the fields of :class:`Automata`. ``rounding`` is relative to the size of
+    the pays: improvements below it are not looked for.
     """
-    K, d = first.shape
-    offset, idle, pull, pay, final, root = spell_out(
-        first, rest, streak, run, allowed, distinct_start, end_rest, end_streak, end_unplayed
-    )
+    K, d = len(root), len(block)
     worth = np.empty(len(idle))
     ahead = np.zeros(d + 1)
     size = potentials(offset, idle, pull, pay, final, worth, ahead)
@@ -98,19 +93,22 @@ def potentials(
     size = 0.0
     for s in range(offset[d], offset[d + 1]):
         worth[s] = final[s - offset[d]]
-        size = max(size, abs(worth[s]))
+        if abs(worth[s]) > size:
+            size = abs(worth[s])
     for t in range(d - 1, -1, -1):
         top = -np.inf
         for s in range(offset[t], offset[t + 1]):
             if pull[s] >= 0:
-                top = max(top, pay[s])
-                size = max(size, abs(pay[s]))
+                if pay[s] > top:
+                    top = pay[s]
+                if abs(pay[s]) > size:
+                    size = abs(pay[s])
         price = SHARE * top
         ahead[t] = ahead[t + 1] + price
         for s in range(offset[t], offset[t + 1]):
             worth[s] = worth[idle[s]] if idle[s] >= 0 else -np.inf
-            if pull[s] >= 0:
-                worth[s] = max(worth[s], pay[s] - price + worth[pull[s]])
+            if pull[s] >= 0 and pay[s] - price + worth[pull[s]] > worth[s]:
+                worth[s] = pay[s] - price + worth[pull[s]]
     return d * size
 
 
