@@ -49,7 +49,7 @@ POLICIES = {
 @pytest.mark.parametrize("name", POLICIES)
 def test_our_policies_keep_the_contract(name):
     """Legal pulls, true states, masks, late rewards, refusals, determinism, files."""
-    check_policy(POLICIES[name], n_arms=4)
+    check_policy(POLICIES[name], n_arms=4, rounds=60)
 
 
 class Best(Policy):

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lastswitch.learning.estimates import Estimates, unvisited_first
@@ -13,6 +13,7 @@ from lastswitch.learning.estimates import Estimates, unvisited_first
 SEEN = st.lists(st.tuples(st.integers(0, 1), st.integers(-4, 6), st.floats(-1, 1)), max_size=20)
 
 
+@settings(max_examples=40)
 @given(SEEN, st.integers(0, 4), st.integers(1, 3), st.integers(1, 50))
 def test_bounds_are_the_paper_s_formula(seen, rest, streak, t):
     """Every bound is mean + √(1.5 log t / n) over the rewards of its cell, +∞ without any."""
@@ -47,7 +48,8 @@ def test_columns_are_cells_for_arrays(rest, streak):
 BOUNDS = st.one_of(st.just(math.inf), st.floats(-2, 2))
 
 
-@given(st.lists(BOUNDS, min_size=3, max_size=3), st.integers(1, 4))
+@settings(max_examples=40)
+@given(st.lists(BOUNDS, min_size=3, max_size=3), st.integers(1, 3))
 def test_infinite_bounds_are_compared_first(row, length):
     """Sums of stand-ins order sequences by number of infinities, then by the finite sum."""
     stand_in = unvisited_first(np.array([row]), length)[0]
