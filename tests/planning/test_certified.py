@@ -1,0 +1,181 @@
+"""The certified solver gives the best block, and its bound is a promise."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planning.planning_cases import problems, random_problem
+
+import lastswitch as ls
+from lastswitch.errors import ProblemError
+from lastswitch.families import random_bandit
+from lastswitch.planning import BlockProblem, brute_force, search
+from lastswitch.planning.automata import Automata, block_automata
+from lastswitch.planning.certified import solve, solve_automata
+
+
+def close(problem: BlockProblem) -> float:
+    """Return the rounding to allow, relative to the problem's largest pay."""
+    largest = max(abs(table).max() for table in (problem.rest, problem.streak, problem.first))
+    return 1e-12 * problem.length * max(1.0, largest)
+
+
+def hard_problem(n_arms: int = 12, length: int = 40) -> BlockProblem:
+    """Return a problem that takes seconds to prove."""
+    return BlockProblem.from_bandit(random_bandit("monotone", n_arms, length, 0), length)
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the search so narrow that small problems take several passes and products."""
+    small = {"SCOUT": 1, "NARROW": 1, "WIDEN": 2, "MERGE_FROM": 2, "MERGE_SIZE": 1e3}
+    for name, value in {**small, "FEW_STEPS": 2, "MOST_STEPS": 6}.items():
+        monkeypatch.setattr(search, name, value)
+
+
+def test_it_agrees_with_enumeration_on_a_thousand_problems() -> None:
+    """Value and bound are the best value, whatever features the problem has."""
+    for seed in range(1000):
+        problem = random_problem(np.random.default_rng([seed, 1]), most_blocks=300)
+        best = brute_force.solve(problem).bound
+        found = solve(problem)
+        assert problem.value(found.block) == pytest.approx(best, abs=close(problem)), seed
+        assert found.bound == pytest.approx(best, abs=close(problem)), seed
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_narrow_search_that_must_widen_and_merge_agrees_too() -> None:
+    """Beam, arc deletion and products lose no better block, even with almost no width."""
+    for seed in range(400):
+        problem = random_problem(np.random.default_rng([seed, 2]), most_blocks=600)
+        best = brute_force.solve(problem).bound
+        found = solve_automata(block_automata(problem))
+        assert problem.value(found.block) == pytest.approx(best, abs=close(problem)), seed
+        assert found.bound == pytest.approx(best, abs=close(problem)), seed
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("option", [{"time_limit": 1e-9}, {"gap": 0.2}])
+def test_a_search_stopped_early_brackets_the_optimum(option: dict[str, float]) -> None:
+    """Out of time or within the gap: bound >= optimum >= value still holds."""
+    for seed in range(200):
+        problem = random_problem(np.random.default_rng([seed, 3]), most_blocks=600)
+        best = brute_force.solve(problem).bound
+        found = solve_automata(block_automata(problem), **option)
+        value, slack = problem.value(found.block), close(problem)
+        assert value - slack <= best <= found.bound + slack, seed
+        if "gap" in option:
+            assert found.bound - value <= 0.2 * abs(value) + slack, seed
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems)
+def test_no_block_beats_the_bound(problem: BlockProblem) -> None:
+    """The reported value is the block's own, and enumeration finds nothing above the bound."""
+    plan = ls.plan_block(problem)
+    best = brute_force.solve(problem).bound
+    assert plan.optimal
+    assert plan.value == problem.value(plan.block)
+    assert plan.bound >= best - close(problem)
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems, other=problems)
+def test_a_warm_start_from_anything_changes_no_answer(
+    problem: BlockProblem, other: BlockProblem
+) -> None:
+    """The prices and block of an unrelated problem are a start, never a result."""
+    automata = block_automata(problem)
+    rng = np.random.default_rng(other.length)
+    cold = solve_automata(automata)
+    warm = solve_automata(
+        automata,
+        start_block=rng.integers(0, problem.n_arms, problem.length),
+        prices=rng.normal(size=problem.length),
+    )
+    assert warm.bound == pytest.approx(cold.bound, abs=close(problem))
+
+
+@settings(max_examples=100, deadline=None)
+@given(problem=problems, seed=st.integers(0, 99))
+def test_automata_pay_what_the_problem_pays(problem: BlockProblem, seed: int) -> None:
+    """Any block the problem admits is worth the same to its automata."""
+    rng = np.random.default_rng(seed)
+    block = [int(rng.choice(np.flatnonzero(row))) for row in problem.allowed]
+    if problem.distinct_start and problem.length > 1 and block[0] == block[1]:
+        assert block_automata(problem).value(block) == -np.inf
+    else:
+        value = block_automata(problem).value(block)
+        assert value == pytest.approx(problem.value(block), abs=close(problem))
+
+
+def test_huge_values_do_not_blur_small_ones() -> None:
+    """Two blocks that visit the huge entry equally often are told apart by the small pays."""
+    rest, streak = [[1e6, 0.0], [0.5, 0.5]], [[0.0], [0.25]]
+    problem = BlockProblem(rest, streak, np.zeros((2, 12)))
+    best = brute_force.solve(problem)
+    found = solve(problem)
+    assert problem.value(found.block) == pytest.approx(best.bound, abs=1e-6)
+
+
+def test_a_second_plan_starts_from_the_first() -> None:
+    """Warm prices give the same proof on slightly changed tables."""
+    problem = BlockProblem.from_bandit(random_bandit("monotone", 5, 12, 1), 12)
+    first = ls.plan_block(problem)
+    changed = BlockProblem(problem.rest * 1.001, problem.streak, problem.first)
+    assert ls.plan_block(changed, warm=first).value == pytest.approx(
+        ls.plan_block(changed).value, abs=1e-9
+    )
+
+
+def test_ctrl_c_returns_the_best_so_far_with_its_bound() -> None:
+    """An interrupted plan is still a plan: a block and a true bound."""
+    timer = threading.Timer(0.4, _thread.interrupt_main)
+    ls.plan_block(hard_problem(), time_limit=0.01)  # everything compiled before the clock starts
+    timer.start()
+    try:
+        plan = ls.plan_block(hard_problem(20, 60), time_limit=20)
+    finally:
+        timer.cancel()
+    assert not plan.optimal
+    assert plan.value <= plan.bound
+
+
+def test_progress_is_told_while_planning() -> None:
+    """The callback hears of growing time and of a bound that only falls."""
+    heard: list[tuple[float, float, float]] = []
+    ls.plan_block(hard_problem(), time_limit=0.5, progress=lambda *news: heard.append(news))
+    seconds, values, bounds = zip(*heard, strict=True)
+    assert list(seconds) == sorted(seconds)
+    assert list(values) == sorted(values)
+    assert list(bounds) == sorted(bounds, reverse=True)
+
+
+def test_memory_stays_within_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hardly any memory to widen into, the answer keeps a gap instead of failing."""
+    monkeypatch.setattr(search, "MOST_MEMORY", 60_000)
+    plan = ls.plan_block(hard_problem())
+    assert not plan.optimal
+    assert plan.gap < 0.1
+
+
+def test_an_infeasible_set_of_automata_is_refused() -> None:
+    """An arm that can neither idle nor be pulled is an error, not a crash."""
+    stuck = Automata(
+        offset=[0, 1, 2], idle=[-1, -1], pull=[-1, -1], pay=[0, 0], final=[0], root=[0]
+    )
+    with pytest.raises(ProblemError, match="neither idle nor be pulled"):
+        solve_automata(stuck)
+
+
+def test_twins_are_kept_apart_in_the_answer() -> None:
+    """Equal arms are merged while searching and told apart in the block."""
+    problem = BlockProblem(np.tile([[0.0, 0.0, 0.9]], (4, 1)), np.zeros((4, 1)), np.zeros((4, 14)))
+    found = solve(problem)
+    assert problem.value(found.block) == pytest.approx(found.bound)
+    assert found.bound == pytest.approx(9.0)
