@@ -142,25 +142,34 @@ class Comparison:
         """Plays in each run: rounds times subjects."""
         return self.horizon * self.subjects
 
+    def runs(self, name: str) -> PolicyRuns:
+        """Return all runs of one policy."""
+        if name not in self.policies:
+            raise ExperimentError(
+                f"no policy is called {name!r}{suggestion(name, self.policies)}; "
+                f"there are {', '.join(self.policies)}."
+            )
+        return self.policies[name]
+
     def reward(self, name: str) -> Interval:
         """Return the cumulative reward collected, by checkpoint."""
-        return t_interval(self._runs(name).collected)
+        return t_interval(self.runs(name).collected)
 
     def expected(self, name: str) -> Interval:
         """Return the cumulative reward expected of what was played, by checkpoint."""
-        return t_interval(self._runs(name).expected)
+        return t_interval(self.runs(name).expected)
 
     def total(self, name: str) -> Interval:
         """Return the total reward collected."""
-        return t_interval(self._runs(name).collected[:, -1])
+        return t_interval(self.runs(name).collected[:, -1])
 
     def per_round(self, name: str) -> Interval:
         """Return the reward collected per play."""
-        return t_interval(self._runs(name).collected[:, -1] / self.plays)
+        return t_interval(self.runs(name).collected[:, -1] / self.plays)
 
     def share(self, name: str) -> Interval:
         """Return the share of the optimum: reward expected over what the best schedule expects."""
-        return t_interval(self._runs(name).expected[:, -1] / self.optimum.total)
+        return t_interval(self.runs(name).expected[:, -1] / self.optimum.total)
 
     def regret(self, name: str) -> Interval:
         """Return the cumulative (pseudo-)regret against the optimal sequence, by checkpoint.
@@ -168,19 +177,19 @@ class Comparison:
         If the optimum is not exact this is regret against the best schedule found; see
         ``optimum.bound`` for how much more there could be.
         """
-        return t_interval(self.optimum.curve - self._runs(name).expected)
+        return t_interval(self.optimum.curve - self.runs(name).expected)
 
     def switches(self, name: str) -> Interval:
         """Return how often the arm changed."""
-        return t_interval(self._runs(name).switches)
+        return t_interval(self.runs(name).switches)
 
     def arm_plays(self, name: str) -> Interval:
         """Return the plays of each arm."""
-        return t_interval(self._runs(name).plays)
+        return t_interval(self.runs(name).plays)
 
     def states(self, name: str) -> dict[tuple[int, int], float]:
         """Return mean plays per run of each ``(arm, tau)``, most played first."""
-        runs = self._runs(name)
+        runs = self.runs(name)
         arms, taus, counts = runs.visits.tolist()
         order = sorted(range(len(counts)), key=lambda k: (-counts[k], arms[k], taus[k]))
         return {(arms[k], taus[k]): counts[k] / len(runs.runs) for k in order}
@@ -202,11 +211,11 @@ class Comparison:
             Column("regret", "Regret", ",.1f"),
             Column("regret_half", "±", ",.1f"),
             Column("switches", "Switches", ",.0f"),
-            Column("states", "States seen", ".0f"),
+            Column("states", "States seen", ",.0f"),
             *(Column(f"plays_{arm}") for arm in range(self.bandit.n_arms)),
         ]
         ranked = sorted(self.policies, key=lambda name: -float(self.share(name).mean))
-        kind = "the optimum" if self.optimum.exact else "the best schedule found"
+        kind = "The optimum" if self.optimum.exact else "The best schedule found"
         bound = "" if self.optimum.exact else f" (nothing exceeds {self.optimum.bound:,.1f})"
         return Table(
             columns,
@@ -219,7 +228,7 @@ class Comparison:
         total, share, regret = self.total(name), self.share(name), self.regret(name)
         return [
             name,
-            len(self._runs(name).runs),
+            len(self.runs(name).runs),
             float(total.mean),
             float(total.half),
             float(self.per_round(name).mean),
@@ -228,7 +237,7 @@ class Comparison:
             float(regret.mean[-1]),
             float(regret.half[-1]),
             float(self.switches(name).mean),
-            float(self._runs(name).visits.shape[1]),
+            float(self.runs(name).visits.shape[1]),
             *self.arm_plays(name).mean.tolist(),
         ]
 
@@ -292,14 +301,6 @@ class Comparison:
             Comparator(total, bound, exact, arrays["optimum"]),
             head["provenance"],
         )
-
-    def _runs(self, name: str) -> PolicyRuns:
-        if name not in self.policies:
-            raise ExperimentError(
-                f"no policy is called {name!r}{suggestion(name, self.policies)}; "
-                f"there are {', '.join(self.policies)}."
-            )
-        return self.policies[name]
 
     def __repr__(self) -> str:
         return f"Comparison({', '.join(self.policies)}; {self.horizon} rounds)"

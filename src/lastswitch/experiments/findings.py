@@ -210,8 +210,8 @@ def _on_five(five: Mapping[str, Finding]) -> list[str]:
     if lucky and others:
         first += (
             f" CombUCB1 is of two minds: in {len(lucky)} of {len(comb.totals)} runs it happens on "
-            f"the spike of arm 1 and collects {np.mean(lucky):,.0f}, more than ISI-CombUCB1; in "
-            f"the others it never sees it and collects {np.mean(others):,.0f}."
+            f"the spike of the first arm and collects {np.mean(lucky):,.0f}, more than "
+            f"ISI-CombUCB1; in the others it never sees it and collects {np.mean(others):,.0f}."
         )
     best, worst = five[CS_BEST], five[CS_WORST]
     between = isi.total > best.total > worst.total
@@ -222,8 +222,8 @@ def _on_five(five: Mapping[str, Finding]) -> list[str]:
     )
     third = (
         f"OracleGreedy settles at {greedy.settled:.3f} per round. The paper's text would make it "
-        f"{greedy.said:.3f}; but its printed curves pay arm 2 slightly more than the constant arms "
-        "already after six rounds, so greed takes it then."
+        f"{greedy.said:.3f}; but by its printed curves the second arm pays slightly more than "
+        "the constant arms already at delay six, so greed takes it then."
     )
     return [first, second, third]
 
@@ -242,16 +242,13 @@ def _on_two(two: Mapping[str, Finding]) -> list[str]:
 
 
 def _on_ours(ours: Sequence[Finding], paper: Sequence[Finding]) -> list[str]:
-    shares = " and ".join(f"{row.share:.1%} on the {row.experiment.lower()}" for row in ours)
-    theirs = " and ".join(f"{row.share:.1%}" for row in paper)
-    ratios = " and ".join(
-        f"{theirs_row.regret / max(row.regret, 1e-9):.0f}"
-        for row, theirs_row in zip(ours, paper, strict=True)
-    )
-    return [
-        f"RotationUCB earns {shares} of the optimum's reward, where ISI-CombUCB1 earns {theirs}; "
-        f"the regret of ISI-CombUCB1 is {ratios} times as large."
+    pairs = [
+        f"{row.share:.1%} of the optimum's reward on the {row.experiment.lower()}, where "
+        f"ISI-CombUCB1 earns {theirs.share:.1%} and regrets "
+        f"{theirs.regret / max(row.regret, 1e-9):.0f} times as much"
+        for row, theirs in zip(ours, paper, strict=True)
     ]
+    return [f"RotationUCB earns {'; and '.join(pairs)}."]
 
 
 def _on_code(rows: Sequence[Finding]) -> list[str]:

@@ -101,8 +101,8 @@ def _five_arms(runs: int, horizon: int, seed: int) -> PaperExperiment:
         Experiment(five_arms(), policies, horizon, runs, seed),
         figures={"2": [ISI, COMB, GREEDY], "3": [ISI, COMB, GREEDY, CS_WORST, CS_BEST]},
         limits={
-            ISI: (1.25 / 4, "block [1, i, i, 1], Section 5"),
-            GREEDY: (2.16 / 9, "arm 2 every nine rounds, Section 5"),
+            ISI: (1.25 / 4, "first arm, twice a constant arm, first arm; Section 5"),
+            GREEDY: (2.16 / 9, "second arm every nine rounds; Section 5"),
         },
         # Measured by running the published code at these settings, ten seeds.
         code={
@@ -128,9 +128,9 @@ def _two_arms(runs: int, horizon: int, seed: int) -> PaperExperiment:
         Experiment(two_arms(), policies, horizon, runs, seed),
         figures={"4": [ISI, COMB, GREEDY]},
         limits={
-            ISI: (5.06 / 11, "alternates, one repeat per block, Appendix D"),
-            COMB: (0.5, "alternates, Appendix D"),
-            GREEDY: (0.06, "always arm 1, Appendix D"),
+            ISI: (5.06 / 11, "alternates, one repeat per block; Appendix D"),
+            COMB: (0.5, "alternates; Appendix D"),
+            GREEDY: (0.06, "always the first arm; Appendix D"),
         },
         # The published code, one seed.
         code={

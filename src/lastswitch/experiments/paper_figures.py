@@ -10,7 +10,6 @@ from lastswitch.drawing import PALETTE, house_style, save_figure
 from lastswitch.experiments.paper import COMB, CS_BEST, CS_WORST, GREEDY, ISI, ROTATION
 from lastswitch.experiments.plots import draw_comparison
 from lastswitch.experiments.runner import Result
-from lastswitch.experiments.statistics import STATED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +45,7 @@ class Picture(NamedTuple):
 
 _OURS = (
     "Reward collected beside what the best possible schedule expects, and the expected reward lost "
-    f"against it: {STATED}."
+    "against it."
 )
 
 #: Every figure of the report, in its order.
@@ -60,7 +59,7 @@ PICTURES = (
     Picture(
         "figure-2-five-arms",
         "Figure 2: five arms",
-        f"What the five arms pay, and the reward collected: {STATED}.",
+        "What the five arms pay, and the reward collected.",
         "five-arms",
         (ISI, COMB, GREEDY),
     ),
@@ -68,14 +67,14 @@ PICTURES = (
         "figure-3-calibration",
         "Figure 3: five arms, with calibration sequences",
         "The same with the two learners that play every arm once before each block, in the order "
-        f"that hides the spike of the first arm and in the order that shows it: {STATED}.",
+        "that hides the spike of the first arm and in the order that shows it.",
         "five-arms",
         (ISI, COMB, GREEDY, CS_WORST, CS_BEST),
     ),
     Picture(
         "figure-4-two-arms",
         "Figure 4: two arms",
-        f"What the two arms pay, and the reward collected: {STATED}.",
+        "What the two arms pay, and the reward collected.",
         "two-arms",
         (ISI, COMB, GREEDY),
     ),
@@ -128,7 +127,7 @@ def _two_panels(
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     with house_style():
-        figure = Figure(figsize=(7.2, 7.6), layout=ConstrainedLayoutEngine(hspace=0.06))
+        figure = Figure(figsize=(5.8, 7.0), layout=ConstrainedLayoutEngine(hspace=0.06))
         top, bottom = figure.subplots(2, 1, height_ratios=[1, lower_height])
         above(top)
         below(bottom)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lastswitch._suggest import suggestion
 from lastswitch.drawing import INK, colour, house_style
 from lastswitch.errors import ExperimentError
-from lastswitch.experiments.statistics import Interval
+from lastswitch.experiments.statistics import t_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,28 +27,39 @@ if TYPE_CHECKING:
 _LABEL_GAP = 0.062
 #: The thin line from a line's end to its label.
 _LEADER = {"arrowstyle": "-", "linewidth": 0.8, "shrinkA": 1, "shrinkB": 1, "relpos": (0, 0.5)}
+#: Runs whose ends differ by more than this, relatively, are also drawn one by one.
+_FAR_APART = 0.25
 #: Averages over fewer rounds than this share of the horizon are noise; they are not drawn.
 _WARM_UP = 0.02
 
 
 class Line(NamedTuple):
-    """One labelled line; ``band`` is how far its uncertainty reaches to either side."""
+    """One labelled line.
+
+    Attributes
+    ----------
+    band
+        How far its uncertainty reaches to either side.
+    runs
+        Single runs to draw faintly behind it, one per row.
+    """
 
     label: str
     x: NDArray[np.float64]
     y: NDArray[np.float64]
-    band: NDArray[np.float64] | None
     colour: str
+    band: NDArray[np.float64] | None = None
+    runs: NDArray[np.float64] | None = None
     dashes: str = "-"
 
 
 @dataclass(frozen=True)
 class _View:
-    """What a figure shows of a comparison."""
+    """What a figure shows of a comparison: one row per run, and the optimum's line."""
 
     title: str
     axis: str
-    curve: Callable[[Comparison, str], Interval]
+    runs: Callable[[Comparison, str], NDArray[np.float64]]
     optimum: Callable[[Comparison], NDArray[np.float64] | None]
 
 
@@ -60,21 +71,19 @@ _VIEWS: Mapping[str, _View] = {
     "reward": _View(
         "Cumulative reward",
         "reward collected",
-        lambda found, name: found.reward(name),
+        lambda found, name: found.runs(name).collected,
         lambda found: found.optimum.curve,
     ),
     "regret": _View(
         "Regret",
         "reward lost against the optimum",
-        lambda found, name: found.regret(name),
+        lambda found, name: found.optimum.curve - found.runs(name).expected,
         lambda found: None,
     ),
     "average": _View(
         "Reward per round so far",
         "mean reward per round",
-        lambda found, name: Interval(
-            found.reward(name).mean / _per_play(found), found.reward(name).half / _per_play(found)
-        ),
+        lambda found, name: found.runs(name).collected / _per_play(found),
         lambda found: found.optimum.curve / _per_play(found),
     ),
 }
@@ -126,13 +135,16 @@ def draw_comparison(
     rounds = np.asarray(found.rounds[shown], dtype=float)
     lines = []
     for name in names:
-        curve = view.curve(found, name)
-        paint = chosen.get(name, INK)
-        lines.append(Line(name, rounds, curve.mean[shown], curve.half[shown], paint))
+        runs = view.runs(found, name)[:, shown]
+        middle = t_interval(runs)
+        faint = runs if _disagree(runs) else None
+        lines.append(
+            Line(name, rounds, middle.mean, chosen.get(name, INK), middle.half, runs=faint)
+        )
     best = view.optimum(found)
     if optimum and best is not None:
         label = "optimum" if found.optimum.exact else "best schedule found"
-        lines.append(Line(label, rounds, best[shown], None, INK, dashes="--"))
+        lines.append(Line(label, rounds, best[shown], INK, dashes="--"))
     draw_lines(ax, lines)
     ax.set(title=view.title, xlabel="round", ylabel=view.axis)
 
@@ -143,6 +155,8 @@ def draw_lines(ax: Axes, lines: Sequence[Line]) -> None:
 
     for line in lines:
         ax.plot(line.x, line.y, line.dashes, color=line.colour, zorder=3)
+        if line.runs is not None:
+            ax.plot(line.x, line.runs.T, color=line.colour, lw=0.7, alpha=0.5, zorder=2.5)
         if line.band is not None and np.isfinite(line.band).all():
             low, high = line.y - line.band, line.y + line.band
             ax.fill_between(line.x, low, high, color=line.colour, alpha=0.18, linewidth=0, zorder=2)
@@ -156,6 +170,12 @@ def draw_lines(ax: Axes, lines: Sequence[Line]) -> None:
     if max(float(np.max(line.y)) for line in lines) >= 1000:
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     label_ends(ax, [(line.label, float(line.y[-1]), line.colour) for line in lines])
+
+
+def _disagree(runs: NDArray[np.float64]) -> bool:
+    """Tell whether runs end so far apart that their mean describes none of them."""
+    ends = runs[:, -1]
+    return len(ends) > 1 and bool(ends.std() > _FAR_APART * abs(ends.mean()))
 
 
 def label_ends(ax: Axes, labels: Sequence[tuple[str, float, str]]) -> None:
