@@ -36,16 +36,15 @@ def test_regret_stays_under_the_bound(family, arms, streaks):
         bound = theory.regret_bound(
             drawn(family, arms, 4, 1), horizon, block, streaks=streaks
         ).total
-        assert 0 <= regret(family, arms, streaks, horizon, block) < bound / 20
+        assert 0 <= regret(family, arms, streaks, horizon, block) < bound / 100
 
 
 @pytest.mark.parametrize(("family", "arms", "streaks"), CASES)
 def test_regret_grows_no_faster_than_its_order(family, arms, streaks):
-    """With d = T^(1/4) regret stays below K T^(3/4), constant 1, and falls per round."""
-    measured = [regret(family, arms, streaks, horizon, block) for horizon, block in GROWING]
-    for (horizon, _), value in zip(GROWING, measured, strict=True):
-        assert value < theory.regret_order(arms, horizon)
-    assert measured[-1] / GROWING[-1][0] < measured[0] / GROWING[0][0]
+    """With d = T^(1/4) regret stays below 0.6 K T^(3/4), without any logarithm."""
+    for horizon, block in GROWING:
+        measured = regret(family, arms, streaks, horizon, block)
+        assert measured < 0.6 * theory.regret_order(arms, horizon)
 
 
 def test_estimation_is_sublinear_at_a_fixed_block_size():
@@ -66,7 +65,7 @@ def test_algorithm_1_settles_on_the_best_calibrated_block():
     best = ls.plan_block(bandit, block).value
     arms = played("uniform", 3, False, 2048, block).arms.reshape(-1, block).tolist()
     late = [ls.calibrated_reward(bandit, each) for each in arms[-64:]]
-    assert sum(late) / len(late) > 0.97 * best
+    assert sum(late) / len(late) > 0.9 * best
 
 
 def test_the_bound_says_nothing_at_the_paper_s_own_horizon():
