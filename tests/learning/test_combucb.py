@@ -282,3 +282,22 @@ def test_isi_ends_at_the_paper_s_rate_on_the_five_arms():
     """Nearly every late block of four rounds earns about 1.25: spike, two constants, a first."""
     run = ls.simulate(ls.instances.five_arms(), ISICombUCB1(5, 4, initial=-1), 5112, seed=0)
     assert run.means[-1000:].mean() == pytest.approx(1.25 / 4, abs=0.02)
+
+
+def test_isi_s_regret_stays_under_theorem_1():
+    """What the optimum earns beyond ISI is less than the bound, at every horizon tried."""
+    bandit = ls.instances.five_arms()
+    for horizon in (400, 1600):
+        run = ls.simulate(bandit, ISICombUCB1(5, 4, initial=-1), horizon, seed=1)
+        regret = ls.optimal_total(bandit, horizon).value - run.mean_total
+        assert 0 < regret < ls.theory.regret_bound(5, horizon, block=4).total
+
+
+def test_the_authors_solver_plans_the_same_rate():
+    """With Algorithm 2 in the place of the exact planner, late blocks earn as much."""
+    bandit = ls.Bandit([([0.0, 0.9, 0.0], [0.0]), ([0.2], [0.2])], initial=-1)
+    rates = []
+    for solver in ("certified", "relaxation"):
+        policy = ISICombUCB1(2, 4, alpha=0.2, initial=-1, solver=solver)
+        rates.append(ls.simulate(bandit, policy, 320, seed=2).means[-160:].mean())
+    assert rates[1] == pytest.approx(rates[0], abs=0.03)

@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -93,6 +95,14 @@ def test_nan_and_arrays_survive_the_file():
     assert again[0].tobytes() == array.tobytes()
     assert again[0].shape == (1, 3)
     assert math.isnan(again[1])
+
+
+def test_a_fresh_process_finds_the_class_a_file_names(tmp_path):
+    """Our own policies need no import before they are loaded, also those that load on use."""
+    path = ls.RotationUCB(3).save(tmp_path / "policy.json")
+    code = f"import lastswitch; print(type(lastswitch.load_policy({str(path)!r})).__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "RotationUCB"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from copy import copy
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from lastswitch.errors import PolicyError
 from lastswitch.learning.estimates import Estimates, FloatArray, unvisited_first
 from lastswitch.learning.policy import Mask, Policy
 from lastswitch.learning.tracks import Track
+
+if TYPE_CHECKING:
+    from lastswitch.planning.planner import Planner
 
 
 class BlockUCB(Policy):
@@ -48,6 +52,7 @@ class BlockUCB(Policy):
         self.streaks = streaks
         self.solver = solver
         self.estimates = Estimates(self.n_arms, *table)
+        self._planner: Planner | None = None
         self.blocks = 0  # t: blocks planned so far, for all subjects together
 
     @abstractmethod
@@ -106,10 +111,13 @@ class BlockUCB(Policy):
         distinct_start: bool = False,
     ) -> tuple[int, ...]:
         """Plan one block on ``bounds``."""
+        rest, streak = self._tables(bounds)
+        # One streak column holds for every run, so only longer tables need to know it.
+        if self.solver == "certified" and allowed is None and (run is None or not self.streaks):
+            return self._replan(rest, streak, first, distinct_start)
         from lastswitch.planning.problem import BlockProblem
         from lastswitch.planning.solve import plan_block
 
-        rest, streak = self._tables(bounds)
         problem = BlockProblem(
             rest,
             streak,
@@ -119,3 +127,16 @@ class BlockUCB(Policy):
             distinct_start=distinct_start,
         )
         return plan_block(problem, solver=self.solver).block
+
+    def _replan(
+        self, rest: FloatArray, streak: FloatArray, first: FloatArray, distinct_start: bool
+    ) -> tuple[int, ...]:
+        """Plan the usual kind of block, at a third of the cost of checking it anew every time."""
+        from lastswitch.planning.planner import Planner
+
+        if self._planner is None:
+            self._planner = Planner(self.n_arms, self.block, distinct_start=distinct_start)
+        # A used planner remembers its last plan and may break ties by it; a copy of an unused one
+        # does not, so that a policy loaded from a file plans as the one that was saved.
+        planned = copy(self._planner).plan(rest if rest.shape[1] else streak, streak, first)
+        return tuple(planned.block.tolist())

@@ -9,7 +9,9 @@ import os
 import zlib
 from array import array
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
@@ -124,13 +126,21 @@ def generator_from(state: dict[str, Any] | None) -> np.random.Generator | None:
 def policy_class(name: str) -> type[Policy]:
     """Return the policy class a file calls ``name``."""
     if name not in REGISTRY and "." not in name:
-        import lastswitch.learning as own
-
-        getattr(own, name, None)  # our own classes register when they are first used
+        _register_own(name)
     if name not in REGISTRY:
         module = name.rpartition(".")[0] or "the module that defines it"
         raise FileError(f"no policy called {name!r} is known here; import {module} first.")
     return REGISTRY[name]
+
+
+def _register_own(name: str) -> None:
+    """Import this package's modules, some of which load only on use, until ``name`` is known."""
+    import lastswitch.learning as own
+
+    for module in walk_packages(own.__path__, f"{own.__name__}."):
+        import_module(module.name)
+        if name in REGISTRY:
+            return
 
 
 def encode(value: Any) -> Any:
