@@ -57,6 +57,7 @@ def examples(page: Path) -> list[Example]:
 def run(page: Path, tmp_path: Path, monkeypatch, capsys, *, engines: bool) -> None:
     """Run the blocks of ``page`` top to bottom in one namespace, in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # starting processes costs more than the work
     namespace = {"__name__": "__main__"}  # as when pasted into a script
     for example in examples(page):
         if example.engines and not engines:
