@@ -1,0 +1,47 @@
+"""What benchmarks share: a table in the terminal, a file of results for the documentation."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from lastswitch._atomic import write_atomic
+
+RESULTS = Path(__file__).parent / "results"
+Rows = Sequence[Mapping[str, Any]]
+
+
+def print_table(title: str, rows: Rows) -> None:
+    """Print rows as a table whose columns are their keys."""
+    table = Table(title=title, title_justify="left")
+    for key in rows[0]:
+        table.add_column(key, justify="left" if isinstance(rows[0][key], str) else "right")
+    for row in rows:
+        table.add_row(*(_text(value) for value in row.values()))
+    Console(width=150).print(table)
+
+
+def keep(name: str, title: str, about: str, tables: Mapping[str, Rows]) -> None:
+    """Write the results where the documentation's benchmark page finds them."""
+    RESULTS.mkdir(exist_ok=True)
+    results = {
+        "title": title,
+        "about": about,
+        "date": date.today().isoformat(),
+        "machine": f"{platform.machine()}, one core, Python {platform.python_version()}",
+        **tables,
+    }
+    write_atomic(RESULTS / f"{name}.json", json.dumps(results, indent=1) + "\n")
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

