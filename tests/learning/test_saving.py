@@ -124,6 +124,53 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path, text, message):
         load_policy(path)
 
 
+@pytest.fixture(name="document")
+def saved_document(tmp_path):
+    """Return what the file of a policy in mid-run holds."""
+    policy = OracleGreedy(ls.instances.five_arms())
+    policy.tell(policy.ask("ann").id, 1.0)
+    policy.ask("bob")
+    return json.loads(policy.save(tmp_path / "whole.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "key", ["type", "parameters", "state", "generator", "tracks", "open", "rewards"]
+)
+def test_a_file_without_one_of_its_parts_is_refused(document, tmp_path, key):
+    """Whatever part is missing, the file is called damaged."""
+    del document[key]
+    (tmp_path / "part.json").write_text(json.dumps(document))
+    with pytest.raises(FileError, match="damaged"):
+        load_policy(tmp_path / "part.json")
+
+
+def _other_generator(document):
+    document["generator"]["bit_generator"] = "seed"
+
+
+def _shorter_track(document):
+    document["tracks"][0][3].pop()
+
+
+def _broken_array(document):
+    document["rewards"]["$array"] = "AAAA"
+
+
+def _pull_of_the_future(document):
+    document["open"][0][0] = 77
+
+
+@pytest.mark.parametrize(
+    "change", [_other_generator, _shorter_track, _broken_array, _pull_of_the_future]
+)
+def test_a_file_changed_by_hand_is_refused(document, tmp_path, change):
+    """Parts that do not go together are not loaded."""
+    change(document)
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    with pytest.raises(FileError):
+        load_policy(tmp_path / "changed.json")
+
+
 def test_a_missing_file_says_so(tmp_path):
     """The path is in the message."""
     with pytest.raises(FileError, match=r"nowhere\.json"):

@@ -98,7 +98,7 @@ class BlockUCB(Policy):
         tau = np.asarray(states, dtype=np.int64)
         ahead = np.maximum(tau, 0)[:, None] + np.arange(self.block)
         ahead[:, 0] = tau
-        first = np.take_along_axis(bounds, self.estimates.columns(ahead), axis=1)
+        first = bounds[np.arange(self.n_arms)[:, None], self.estimates.columns(ahead)]
         return self._solve(bounds, first, allowed, run=np.maximum(-tau, 0))
 
     def _solve(

@@ -68,7 +68,7 @@ class Estimates:
     def columns(self, tau: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the column of each state in ``tau``: :meth:`cell` for arrays, without the arm."""
         rested = self.streak - 1 + np.minimum(tau, self.rest)
-        repeated = np.clip(-tau, 1, self.streak) - 1
+        repeated = np.minimum(np.maximum(-tau, 1), self.streak) - 1
         return np.where(tau > 0, rested, repeated)
 
     def optimistic(self, alpha: float, t: int) -> FloatArray:

@@ -67,7 +67,9 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         )
     try:
         return from_document(decode(document))
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except FileError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, zlib.error) as error:
         raise FileError(f"{path} is damaged: {error!r}; load an earlier copy.") from error
 
 
@@ -80,9 +82,7 @@ def to_document(policy: Policy) -> dict[str, Any]:
         "generator": generator_state(policy.rng),
         "tracks": [[subject, *track.to_row()] for subject, track in policy._tracks.items()],
         "open": [[*pull, note] for pull, note in policy._open.values()],
-        "rewards": np.frombuffer(policy._rewards, dtype=np.float64)
-        if policy._rewards
-        else np.empty(0),
+        "rewards": np.array(policy._rewards, dtype=np.float64),
     }
 
 
@@ -94,11 +94,15 @@ def from_document(document: dict[str, Any]) -> Policy:
     starts: dict[tuple[int, ...], tuple[int, ...]] = {policy._start: policy._start}
     for subject, *row in document["tracks"]:
         track = Track.from_row(row)
+        if not len(track.start) == len(track.last) == policy.n_arms:
+            raise FileError(f"the track of subject {subject!r} is not one of {policy.n_arms} arms.")
         track.start = starts.setdefault(track.start, track.start)  # share equal starts
         policy._tracks[subject] = track
     for number, arm, tau, subject, note in document["open"]:
         policy._open[number] = (Pull(number, arm, tau, subject), note)
     policy._rewards = array("d", document["rewards"].tobytes())
+    if any(not 0 <= number < len(policy._rewards) for number in policy._open):
+        raise FileError(f"a pull beyond the {len(policy._rewards)} asked is outstanding.")
     return policy
 
 
@@ -118,7 +122,10 @@ def generator_from(state: dict[str, Any] | None) -> np.random.Generator | None:
     """
     if state is None:
         return None
-    bits = getattr(np.random, state["bit_generator"])()
+    kind = getattr(np.random, state["bit_generator"])
+    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
+        raise FileError(f"{state['bit_generator']!r} is not a bit generator of NumPy's.")
+    bits = kind()
     bits.state = state
     return np.random.Generator(bits)
 
