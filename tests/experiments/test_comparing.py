@@ -15,13 +15,15 @@ CYCLES = {
     "alternate": partial(ls.FixedCycle, [0, 1]),
     "first arm": partial(ls.FixedCycle, [0]),
     "greedy": ls.OracleGreedy,
+    "isi": partial(ls.ISICombUCB1, block=5),
+    "rotation": ls.RotationUCB,
 }
 quiet = partial(ls.compare, n_jobs=1, progress=False)
 
 
 @pytest.fixture(scope="module")
 def found():
-    """Compare three policies on the two arms."""
+    """Compare schedules and learners on the two arms."""
     return quiet(TWO, CYCLES, horizon=120, runs=4, seed=5)
 
 
@@ -131,7 +133,7 @@ def test_tables_dress_for_every_occasion(found, tmp_path):
     import pyarrow.parquet
 
     table = found.table()
-    assert table.to_markdown().splitlines()[0].startswith("| Policy | Runs |")
+    assert table.to_markdown().splitlines()[0].startswith("| Policy | Total reward |")
     assert table.to_csv(tmp_path / "t.csv").splitlines()[1].startswith("alternate,4,")
     read = pyarrow.parquet.read_table(table.to_parquet(tmp_path / "t.parquet")).to_pydict()
     assert read["policy"][0] == "alternate"

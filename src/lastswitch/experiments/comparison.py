@@ -198,20 +198,20 @@ class Comparison:
         """Return one row per policy, best first: reward, share of the optimum, regret, switches.
 
         Print it, or use ``to_markdown()``, ``to_csv(path)`` and ``to_parquet(path)``; the files
-        also hold the plays of each arm.
+        also hold the number of runs, the states visited and the plays of each arm.
         """
         columns = [
             Column("policy", "Policy"),
-            Column("runs", "Runs", "d"),
-            Column("total", "Total reward", ",.1f"),
-            Column("total_half", "±", ",.1f"),
+            Column("runs"),
+            Column("total", "Total reward", ",.0f", half="total_half"),
+            Column("total_half"),
             Column("per_round", "Per round", ".4f"),
-            Column("share", "Share of optimum", ".1%"),
-            Column("share_half", "±", ".1%"),
-            Column("regret", "Regret", ",.1f"),
-            Column("regret_half", "±", ",.1f"),
+            Column("share", "Of optimum", ".1%", half="share_half"),
+            Column("share_half"),
+            Column("regret", "Regret", ",.1f", half="regret_half"),
+            Column("regret_half"),
             Column("switches", "Switches", ",.0f"),
-            Column("states", "States seen", ",.0f"),
+            Column("states"),
             *(Column(f"plays_{arm}") for arm in range(self.bandit.n_arms)),
         ]
         ranked = sorted(self.policies, key=lambda name: -float(self.share(name).mean))
@@ -220,9 +220,13 @@ class Comparison:
         return Table(
             columns,
             [self._row(name) for name in ranked],
-            title=f"{self.horizon:,} rounds, {self.bandit.n_arms} arms",
-            note=f"{kind} expects {self.optimum.total:,.1f}{bound}; {STATED}.",
+            title=f"{self.bandit.n_arms} arms, {self.horizon:,} rounds, {self._counts()}",
+            note=f"{kind} expects {self.optimum.total:,.1f}{bound}. After ±: {STATED}.",
         )
+
+    def _counts(self) -> str:
+        counts = sorted({len(runs.runs) for runs in self.policies.values()})
+        return f"{' to '.join(map(str, counts[:: max(len(counts) - 1, 1)]))} runs each"
 
     def _row(self, name: str) -> list[str | int | float]:
         total, share, regret = self.total(name), self.share(name), self.regret(name)

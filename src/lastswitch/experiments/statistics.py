@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 #: Confidence of every interval and band in this package, unless another is asked for.
 LEVEL = 0.95
 #: The sentence that says what a band is, for captions and reports.
-STATED = "mean and pointwise 95% confidence interval (Student's t) over independent runs"
+STATED = "pointwise 95% confidence interval of the mean over independent runs (Student's t)"
 
 
 class Interval(NamedTuple):

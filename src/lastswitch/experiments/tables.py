@@ -9,13 +9,14 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lastswitch._atomic import write_atomic
 from lastswitch._extras import load_extra
+from lastswitch.errors import FileError
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+    from rich.console import Group
 
 Cell: TypeAlias = str | int | float | None
 
@@ -24,12 +25,14 @@ Cell: TypeAlias = str | int | float | None
 class Column:
     """A column: its name in files, its title for people, and how its numbers are written.
 
-    A column without a title is for files only.
+    A column without a title is for files only; ``half`` names the one whose numbers people read
+    after a ± in this one.
     """
 
     name: str
     title: str = ""
     style: str = ""
+    half: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,10 @@ class Table:
 
     def texts(self) -> Iterator[list[str]]:
         """Yield each row as people read it."""
+        names = [column.name for column in self.columns]
         for row in self.rows:
-            cells = zip(row, self.columns, strict=True)
-            yield [_text(cell, column) for cell, column in cells if column.title]
+            cells = dict(zip(names, row, strict=True))
+            yield [_text(cells[c.name], cells.get(c.half), c.style) for c in self.shown]
 
     @property
     def shown(self) -> list[Column]:
@@ -81,7 +85,7 @@ class Table:
         writer.writerow([column.name for column in self.columns])
         writer.writerows(["" if cell is None else cell for cell in row] for row in self.rows)
         if path is not None:
-            write_atomic(path, out.getvalue())
+            _write(path, out.getvalue())
         return out.getvalue()
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
@@ -91,17 +95,22 @@ class Table:
         data = {c.name: list(values) for c, values in zip(self.columns, cells, strict=True)}
         sink = io.BytesIO()
         parquet.write_table(arrow.table(data), sink)
-        return write_atomic(path, sink.getvalue())
+        return _write(path, sink.getvalue())
 
-    def __rich__(self) -> RichTable:
+    def __rich__(self) -> Group:
+        from rich import box
+        from rich.console import Group
+        from rich.markup import escape
         from rich.table import Table as RichTable
 
-        table = RichTable(title=self.title or None, caption=self.note or None, title_justify="left")
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         for column in self.shown:
-            table.add_column(column.title, justify="right" if column.style else "left")
+            side: Literal["right", "left"] = "right" if column.style else "left"
+            table.add_column(column.title, justify=side, no_wrap=bool(column.style))
         for row in self.texts():
-            table.add_row(*row)
-        return table
+            table.add_row(*map(escape, row))
+        texts = [escape(text) for text in (self.title, self.note)]
+        return Group(*texts[:1], table, *texts[1:])
 
     def __str__(self) -> str:
         lines = [[column.title for column in self.shown], *self.texts()]
@@ -116,8 +125,18 @@ class Table:
         return "\n".join(filter(None, [self.title, *out, self.note]))
 
 
-def _text(cell: Cell, column: Column) -> str:
-    """Write one cell for people."""
+def _text(cell: Cell, half: Cell, style: str) -> str:
+    """Write one cell, and how far it reaches to either side, for people."""
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return "–"
-    return format(cell, column.style) if column.style and not isinstance(cell, str) else str(cell)
+    if isinstance(cell, str) or not style:
+        return str(cell)
+    known = isinstance(half, float | int) and not math.isnan(half)
+    return f"{cell:{style}} ± {half:{style}}" if known else f"{cell:{style}}"
+
+
+def _write(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    try:
+        return write_atomic(path, content)
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
