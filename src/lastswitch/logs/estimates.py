@@ -141,8 +141,8 @@ def _sparse_runs(events: Floats, least: int) -> Iterator[tuple[int, int]]:
 def level_tail(matrix: Bools, means: Floats, errors: Floats) -> Bools:
     """Join the deepest states that cannot be told apart into one: the curve has levelled off.
 
-    Going back from the deepest state, states are joined for as long as neither the next one alone
-    nor all of them together differ from their common mean (chi-squared tests).
+    It levels off at the first state from which on all may have the same mean: all together, each
+    one against all, and the first against those after it.
 
     Examples
     --------
@@ -151,16 +151,12 @@ def level_tail(matrix: Bools, means: Floats, errors: Floats) -> Bools:
     [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
     """
     changes = (matrix[1:] != matrix[:-1]).any(axis=1)
-    pools = [0, *(np.flatnonzero(changes) + 1).tolist()]
-    begin = pools[-1]
-    weight = 1 / np.maximum(errors, 1e-9) ** 2
-    for first in range(len(pools) - 2, -1, -1):
-        state, tail = pools[first], pools[first + 1 :]
-        common = np.average(means[tail], weights=weight[tail])
-        pair = np.array([means[state], common]), np.array([weight[state], weight[tail].sum()])
-        if not (_alike(*pair) and _alike(means[pools[first:]], weight[pools[first:]])):
-            break
-        begin = state
+    pools = np.array([0, *(np.flatnonzero(changes) + 1)])
+    weight = 1 / np.maximum(errors[pools], 1e-9) ** 2
+    level = next(
+        place for place in range(len(pools)) if _alike(means[pools[place:]], weight[place:])
+    )
+    begin = int(pools[level])
     joined = matrix.copy()
     joined[begin:] = False
     joined[begin:, begin:] = True
@@ -171,8 +167,16 @@ def _alike(means: Floats, weight: Floats) -> bool:
     """Say whether means of the given weights (inverse variances) may all be the same."""
     from scipy.special import chdtrc
 
-    distance = float(np.sum(weight * (means - np.average(means, weights=weight)) ** 2))
-    return bool(chdtrc(len(means) - 1, distance) >= _ALIKE)
+    if len(means) == 1:
+        return True
+    distance = weight * (means - np.average(means, weights=weight)) ** 2
+    after = np.average(means[1:], weights=weight[1:])
+    first = (means[0] - after) ** 2 / (1 / weight[0] + 1 / weight[1:].sum())
+    return bool(
+        chdtrc(len(means) - 1, distance.sum()) >= _ALIKE
+        and chdtrc(1, distance.max()) >= _ALIKE / len(means)
+        and chdtrc(1, first) >= _ALIKE
+    )
 
 
 def falling(values: Floats, weights: Floats) -> Floats:

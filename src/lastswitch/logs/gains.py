@@ -61,8 +61,8 @@ class Gain:
         ]
         width = max(len(label) for label, _, _ in rows)
         lines = [
-            f"Predicted mean reward per round: {self.rotation:.4f} "
-            f"({self.level:.0%} intervals, resampling subjects)",
+            f"Repeated for ever, predicted to pay {self.rotation:.4f} a round "
+            f"({self.level:.0%} intervals, subjects resampled)",
             *(
                 f"  over {label:<{width}}  {gain:+.4f}  {_percent(gain, base)}"
                 for label, base, gain in rows

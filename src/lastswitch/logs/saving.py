@@ -8,6 +8,7 @@ from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             arrays = {name: file[name] for name in _ARRAYS}
     except FileNotFoundError as error:
         raise FileError(f"no fit at {str(path)!r}; save one with fit.save(path).") from error
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise FileError(f"{str(path)!r} is not a saved fit: {error}.") from error
     if header.get("format") != FORMAT:
         raise FileError(

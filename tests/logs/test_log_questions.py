@@ -1,0 +1,101 @@
+"""Does it wear out, does it recover, is there a period: answers on logs whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lastswitch as ls
+from lastswitch.logs import CAUTION, fit_curves, simulate
+
+SHAPES = {
+    "recovering": ls.curves.recovering(0.8, 5),
+    "step": ls.curves.step(4, 0.9, 0.1),
+    "satiating": ls.curves.satiating(0.7, 0.1, 4),
+    "constant": ls.curves.constant(0.3),
+    "periodic": ls.curves.periodic([0.1, 0.1, 0.6], 0.05),
+    "spike": ls.curves.spike(3, 0.7, 0.1),
+}
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Answer for every shape, from 80,000 events of unlike subjects."""
+    truth = ls.Bandit(list(SHAPES.values()), names=list(SHAPES))
+    fit = fit_curves(simulate(truth, subjects=800, rounds=100, seed=3, spread=0.3))
+    return {arm.name: found for arm, found in zip(fit.arms, fit.findings, strict=True)}
+
+
+@pytest.mark.parametrize("shape", ["recovering", "step", "satiating"])
+def test_what_wears_out_and_recovers_is_found(answers, shape):
+    """Both answers are yes, with an effect in the right direction."""
+    wear, back, _ = answers[shape]
+    assert (wear.answer, back.answer) == ("yes", "yes")
+    assert wear.high < 0 < back.low
+
+
+def test_a_constant_arm_neither_wears_out_nor_recovers(answers):
+    """No difference is claimed where there is none."""
+    assert {found.answer for found in answers["constant"]} <= {"no", "unclear"}
+
+
+def test_a_period_is_found_with_its_length(answers):
+    """The shortest period, not a multiple of it."""
+    found = answers["periodic"][2]
+    assert (found.answer, found.period) == ("yes", 3)
+    assert found.effect == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("shape", ["recovering", "step", "satiating", "constant", "spike"])
+def test_rises_steps_and_single_peaks_are_no_periods(answers, shape):
+    """A pattern must repeat to be a period."""
+    assert answers[shape][2].answer == "no"
+
+
+def test_recovery_says_how_long_it_takes(answers):
+    """The step at four rounds is in the words."""
+    assert "Nine tenths are back after 4 rounds." in answers["step"][1].words
+
+
+def test_habit_is_reported_as_the_opposite():
+    """An arm that pays more the more it is repeated does not wear out, and is said not to."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for who in range(150):
+        run, last = 0, None
+        for time in range(40):
+            arm = int(rng.random() < 0.5)
+            run = run + 1 if arm == last else 0
+            last = arm
+            rows.append((who, time, f"arm {arm}", float(rng.random() < min(0.2 + 0.2 * run, 0.9))))
+    frame = pd.DataFrame(rows, columns=["subject", "time", "arm", "reward"])
+    wear = fit_curves(frame).findings[0][0]
+    assert wear.answer == "reverse"
+    assert "opposite" in wear.words
+
+
+def test_a_small_log_is_told_to_be_small():
+    """Nothing is claimed on a handful of events."""
+    frame = pd.DataFrame({"time": range(6), "arm": ["a", "b"] * 3, "reward": [0, 1] * 3})
+    fit = fit_curves(frame, subject=None)
+    assert {found.answer for found in fit.findings[0]} == {"unclear"}
+    assert "Too few" in fit.findings[0][0].words
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    """On arms that never change, hardly any log of 12 gives a yes or its opposite to anyone."""
+    truth = ls.Bandit([ls.curves.constant(0.4)] * 3)
+    alarms = 0
+    for seed in range(12):
+        fit = fit_curves(simulate(truth, subjects=60, rounds=40, seed=seed, spread=0.5))
+        for question in range(3):
+            alarms += any(found[question].answer in ("yes", "reverse") for found in fit.findings)
+    # 36 families of tests at 5 %: 1.8 expected; 8 or more has a chance below one in a thousand.
+    assert alarms < 8
+
+
+def test_the_caution_is_in_the_words():
+    """Whoever prints a fit reads that logs are not experiments."""
+    log = simulate(ls.Bandit([ls.curves.constant(0.4)] * 2), subjects=10, rounds=10, seed=0)
+    assert CAUTION in str(fit_curves(log))
