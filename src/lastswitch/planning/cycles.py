@@ -7,12 +7,13 @@ before it are not used, and no run wraps around. What each of the other pulls pa
 from its own past in the block; only its first pull depends on how the block ends, so it is paid
 there, to an automaton that remembers the slot of the first pull.
 
-The certified solver does the rest. The best cycle so far takes part as one more arm, which plays
-every slot or none, so that what cannot beat it is dropped at once.
+The certified solver does the rest, told of the best cycle so far, so that it looks for better ones
+only.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from fractions import Fraction
@@ -29,13 +30,16 @@ from lastswitch.planning.arm_states import ArmStates, arm_states
 from lastswitch.planning.frequency import average_bound
 from lastswitch.planning.joint_states import shortest_period
 from lastswitch.planning.plan import Plan, Progress, Solution, rounding
-from lastswitch.planning.problem import BlockProblem
+from lastswitch.planning.problem import BlockProblem, Terminal
 from lastswitch.planning.solve import plan_of
 from lastswitch.states import States, state_after
 
 if TYPE_CHECKING:
     from lastswitch.planning.automata import Automata
     from lastswitch.planning.optima import Optimum
+
+#: A first cycle: within which gap, in how many blocks, in what share of the time left and seconds.
+SCOUT_GAP, SCOUT_BLOCKS, SCOUT_SHARE, SCOUT_SECONDS = 0.01, 3, 0.2, 1.0
 
 
 def plan_cycle(
@@ -171,6 +175,7 @@ class _Search:
         bound = self.value
         if self.length == 1 or self.bandit.n_arms == 1:
             return bound
+        self.scout()
         kinds, given_up = self.ordered_kinds(), False
         for k in range(len(kinds)):
             users = [arm for members in kinds[k:] for arm in members]
@@ -184,6 +189,47 @@ class _Search:
             # Stopped by the clock, by Ctrl-C or by memory: the next share would not fare better.
             given_up = share > self.value * (1 + self.gap) + self.slack
         return max(bound, self.value)
+
+    def offer(self, block: list[int]) -> None:
+        """Make ``block`` the best cycle so far if it is."""
+        value = cycle_reward(self.bandit, block)
+        if value > self.value:
+            self.block, self.value = block, value
+
+    def scout(self) -> None:
+        """Find a first cycle by planning blocks, each valued as if the last one came again.
+
+        The first block earns nothing on first pulls. From then on a block is planned with, at its
+        end, what the first pulls of the block before would pay after it.
+        """
+        from lastswitch.planning.certified import solve
+
+        left = (self.deadline - time.perf_counter()) * SCOUT_SHARE
+        until = time.perf_counter() + min(left, SCOUT_SECONDS)
+        problem = BlockProblem.from_bandit(self.bandit, self.length)
+        for _ in range(SCOUT_BLOCKS):
+            left = max(until - time.perf_counter(), 1e-3)
+            block = [int(arm) for arm in solve(problem, gap=SCOUT_GAP, time_limit=left).block]
+            self.offer(block)
+            if time.perf_counter() > until or self.closed():
+                return
+            problem = self.followed_by(block)
+
+    def closed(self) -> bool:
+        """Tell whether the frequency bound alone proves the best cycle so far."""
+        return self.ceiling(list(range(self.bandit.n_arms))) <= self.value + self.slack
+
+    def followed_by(self, block: list[int]) -> BlockProblem:
+        """Return the problem of a block after which ``block`` comes again."""
+        problem = BlockProblem.from_bandit(self.bandit, self.length)
+        idle = np.arange(1, self.length + 1)
+        rest, streak = [], []
+        for arm, curve in enumerate(self.bandit.curves):
+            first = block.index(arm) if arm in block else self.length // 2
+            rest.append(curve(idle + first))
+            streak.append([curve(first or -1)])
+        end = Terminal(np.array(rest), np.array(streak), np.zeros(self.bandit.n_arms))
+        return BlockProblem(problem.rest, problem.streak, problem.first, terminal=end)
 
     @property
     def slack(self) -> float:
@@ -213,45 +259,40 @@ class _Search:
 
     def solve_share(self, users: list[int]) -> float:
         """Search the cycles of ``users`` that use the first of them; return a bound on them."""
-        from lastswitch.planning.certified import solve_automata
+        from lastswitch._kernels import announce
+        from lastswitch.planning.beam import advance
+        from lastswitch.planning.search import Search
 
-        automata = cycle_automata([self.machines[arm] for arm in users], self.length, self.value)
+        announce("planning", advance)
         left = self.deadline - time.perf_counter()
-        solution = solve_automata(
-            automata,
-            gap=self.gap,
-            time_limit=None if math.isinf(left) else max(left, 1e-3),
-            progress=self.progress,
-            start_block=[len(users)] * self.length,
-        )
-        block = [int(arm) for arm in solution.block]
-        if block[0] < len(users):
-            found = [users[arm] for arm in block]
-            value = cycle_reward(self.bandit, found)
-            if value > self.value:
-                self.block, self.value = found, value
-        return solution.bound
+        seconds = None if math.isinf(left) else max(left, 1e-3)
+        automata = cycle_automata([self.machines[arm] for arm in users], self.length)
+        search = Search(automata, self.gap, seconds, self.progress)
+        # A cycle of another share, or cut elsewhere: no block of these automata, but its value
+        # is what a block has to beat.
+        search.block, search.value = np.array(self.block), self.value
+        with contextlib.suppress(KeyboardInterrupt):  # its best so far, and a bound, are at hand
+            search.run()
+        if search.value > self.value:
+            self.offer([users[arm] for arm in search.block])
+        return search.reported_bound()
 
 
-def cycle_automata(machines: list[ArmStates], length: int, incumbent: float) -> Automata:
+def cycle_automata(machines: list[ArmStates], length: int) -> Automata:
     """Return arms whose blocks are the cycles that start with a run of the first one.
-
-    One arm more than ``machines`` stands for a cycle already known, worth ``incumbent``: it takes
-    all slots or none.
 
     Examples
     --------
     >>> from lastswitch import Curve
     >>> machines = [arm_states(Curve([0, 0.9], [0])), arm_states(Curve([0.3], [0.3]))]
-    >>> automata = cycle_automata(machines, 3, incumbent=0.9)
-    >>> automata.value([0, 1, 1]), round(automata.value([2, 2, 2]), 9)
-    (1.5, 0.9)
+    >>> cycle_automata(machines, 3).value([0, 1, 1])
+    1.5
     """
     from lastswitch.planning.automata import Automata
 
     lead, *others = machines
     shared = {machine.behaviour: _follower_part(machine, length) for machine in others}
-    parts = [_leader_part(lead, length), _incumbent_part(length, incumbent), *shared.values()]
+    parts = [_leader_part(lead, length), *shared.values()]
     begins = np.cumsum([0, *(part[0].shape[1] for part in parts)])
     width = int(begins[-1])
     N = (length + 1) * width
@@ -266,8 +307,8 @@ def cycle_automata(machines: list[ArmStates], length: int, incumbent: float) -> 
         pull[cells] = np.where(part_pull < 0, -1, part_pull + base)
         pay[cells] = part_pay
         final[begin : begin + size] = part_final
-    place = {behaviour: int(begins[2 + k]) for k, behaviour in enumerate(shared)}
-    roots = [0, *(place[machine.behaviour] for machine in others), int(begins[1])]
+    place = {behaviour: int(begins[1 + k]) for k, behaviour in enumerate(shared)}
+    roots = [0, *(place[machine.behaviour] for machine in others)]
     return Automata(
         offset=np.arange(0, N + width, width),
         idle=idle,
@@ -284,18 +325,17 @@ _Part = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray
 
 
 def _leader_part(machine: ArmStates, d: int) -> _Part:
-    """Return the arm that starts the cycle: pulled in slot 0 (or absent), not in the last.
+    """Return the arm that starts the cycle: pulled in slot 0, not in the last.
 
-    State 0 is the beginning, state 1 absence, the others are the arm's own.
+    State 0 is the beginning, the others are the arm's own.
     """
     n = len(machine)
-    idle, pull, pay = np.full((d, n + 2), -1), np.full((d, n + 2), -1), np.zeros((d, n + 2))
-    idle[:, :2] = 1
-    pull[0, 0] = 2 + machine.at(-1)
-    idle[:, 2:] = 2 + np.array(machine.on_idle)
-    pull[:-1, 2:] = 2 + np.array(machine.on_pull)
-    pay[:, 2:] = machine.pay
-    return idle, pull, pay, np.array([0.0, 0.0, *machine.pay])
+    idle, pull, pay = np.full((d, n + 1), -1), np.full((d, n + 1), -1), np.zeros((d, n + 1))
+    pull[0, 0] = 1 + machine.at(-1)
+    idle[:, 1:] = 1 + np.array(machine.on_idle)
+    pull[:-1, 1:] = 1 + np.array(machine.on_pull)
+    pay[:, 1:] = machine.pay
+    return idle, pull, pay, np.array([0.0, *machine.pay])
 
 
 def _follower_part(machine: ArmStates, d: int) -> _Part:
@@ -318,12 +358,3 @@ def _follower_part(machine: ArmStates, d: int) -> _Part:
         rested = np.array(machine.on_idle)[rested]
         final[1 + (f - 1) * n : 1 + f * n] = np.array(machine.pay)[rested]
     return idle, pull, pay, final
-
-
-def _incumbent_part(d: int, value: float) -> _Part:
-    """Return the arm that takes every slot, for ``value`` in all, or none."""
-    idle, pull = np.full((d, 3), -1), np.full((d, 3), -1)
-    idle[:, [0, 2]] = 2
-    pull[0, 0] = 1
-    pull[:, 1] = 1
-    return idle, pull, np.full((d, 3), value / d), np.zeros(3)

@@ -18,7 +18,9 @@ intersecting tangents; any λ at all gives a valid bound, so rounding cannot spo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,9 +29,11 @@ from lastswitch.planning.arm_states import ArmStates, arm_states
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
+    from lastswitch.curves import Curve
     from lastswitch.states import States
 
 _MAX_TANGENTS = 200
+_MAX_ITERATIONS = 1000
 _FLAT = 1e-13
 
 
@@ -44,18 +48,26 @@ def average_bound(bandit: Bandit) -> float:
     >>> round(average_bound(ls.pinwheel([2, 3])), 6)
     0.833333
     """
-    machines = [arm_states(curve) for curve in bandit.curves]
-    deepest = max(len(machine) for machine in machines)
+    return _average_bound(bandit.curves)
+
+
+@lru_cache(maxsize=4096)  # planning cycles asks for the same arms at every length
+def _average_bound(curves: tuple[Curve, ...]) -> float:
+    machines = [arm_states(curve) for curve in curves]
+    kinds = {machine.behaviour: machine for machine in machines}
+    counts = Counter(machine.behaviour for machine in machines)
+    alone = [(_Alone(kinds[kind]), count) for kind, count in counts.items()]
 
     def at(price: float) -> tuple[float, float]:
         value, slope = price, 1.0
-        for machine in machines:
-            gain, pulls = _best_alone(machine, price)
-            value += gain
-            slope -= pulls
+        for arm, count in alone:
+            gain, pulls = arm.best(price)
+            value += count * gain
+            slope -= count * pulls
         return value, slope
 
     # Pays lie in [0, 1]: below -(states + 1) every arm would always play, above 1 none would.
+    deepest = max(len(machine) for machine in machines)
     return _least(at, -(deepest + 1.0), 1.0 + 1e-9)
 
 
@@ -92,24 +104,30 @@ def total_bound(bandit: Bandit, horizon: int, start: States) -> float:
     return _least(at, -(horizon + 1.0), 1.0 + 1e-9)
 
 
-def _best_alone(machine: ArmStates, price: float) -> tuple[float, float]:
-    """Return the best mean of one arm at ``price`` a pull (from above), and its pull frequency."""
-    from lastswitch.planning.mean_cycle import bias_violation, howard
+class _Alone:
+    """One arm left to itself: the graph of its states, where it is pulled or rests."""
 
-    n = len(machine)
-    first = np.arange(0, 2 * n + 1, 2)
-    target = np.array([machine.on_idle, machine.on_pull], dtype=np.int32).T.ravel()
-    label = np.array([[n] * n, range(n)], dtype=np.int32).T.ravel()
-    weight = np.append(np.array(machine.pay) - price, 0.0)
-    state, choice, gain, bias = howard(first, target, label, weight, 1000)
-    origin, length, pulls = state, 0, 0
-    while length == 0 or state != origin:
-        length += 1
-        pulls += int(label[choice[state]] != n)
-        state = int(target[choice[state]])
-    best = float(gain[state])
-    slack = float(bias_violation(first, target, label, weight, best, bias))
-    return best + max(slack, 0.0), pulls / length
+    def __init__(self, machine: ArmStates) -> None:
+        n = len(machine)
+        self.pay = np.array([*machine.pay, 0.0])
+        self.pulled = np.array([*[1.0] * n, 0.0])
+        self.first = np.arange(0, 2 * n + 1, 2)
+        self.target = np.array([machine.on_idle, machine.on_pull], dtype=np.int32).T.ravel()
+        self.label = np.array([[n] * n, range(n)], dtype=np.int32).T.ravel()
+
+    def best(self, price: float) -> tuple[float, float]:
+        """Return the best mean at ``price`` a pull (from above), and how often it pulls."""
+        from lastswitch.planning.mean_cycle import bias_violation, howard
+
+        edges = (self.first, self.target, self.label, self.pay - price * self.pulled)
+        state, choice, gain, bias = howard(*edges, _MAX_ITERATIONS)
+        here, length, pulls = state, 0, 0.0
+        while length == 0 or here != state:
+            length += 1
+            pulls += self.pulled[self.label[choice[here]]]
+            here = int(self.target[choice[here]])
+        best = float(gain[state])
+        return best + max(0.0, float(bias_violation(*edges, best, bias))), pulls / length
 
 
 def _least(at: Callable[[float], tuple[float, float]], low: float, high: float) -> float:
