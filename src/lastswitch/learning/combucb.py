@@ -55,7 +55,7 @@ class ISICombUCB1(BlockUCB):
     blocks, its unseen states start at d √(1.5 log(K d)) instead of +∞, and it refreshes only the
     bounds of the states the arms are in. On the paper's five arms (T = 5112, ten runs, mean ±
     standard error) this class collects 1582 ± 5, with the code's logarithm alone 1568 ± 6, with
-    all three 1567 ± 7; the code itself was measured at 1564 ± 4. The logarithm of a larger number
+    all three 1568 ± 7; the code itself was measured at 1564 ± 4. The logarithm of a larger number
     explores more, and that is the difference.
     ``benchmarks/paper_policies.py`` prints every difference side by side.
 
