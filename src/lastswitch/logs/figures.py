@@ -33,8 +33,8 @@ def draw_arm(fit: CurveFit, arm: int) -> Figure:
         figure = Figure(figsize=(7.2, 4.2), layout="constrained")
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
         places = _draw_seen(top, fitted, tint)
-        _draw_used(top, fitted, tint)
-        _draw_events(bottom, fitted, places, tint)
+        _draw_used(top, fitted)
+        _draw_events(bottom, places, tint)
         top.axhline(fit.log_mean, color=MUTED, lw=1, ls=":", zorder=1)
         top.annotate(
             "mean of the log",
@@ -45,7 +45,10 @@ def draw_arm(fit: CurveFit, arm: int) -> Figure:
             color=MUTED,
             fontsize=8,
         )
-        _dress(top, bottom, fitted, fit)
+        _dress(top, bottom, fitted)
+        # Lay out once: every format the figure is saved in would do it again.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
     return figure
 
 
@@ -81,7 +84,7 @@ def _draw_seen(ax: Axes, fitted: ArmFit, tint: str) -> list[tuple[float, int]]:
     return [(x, state.events) for x, state in drawn]
 
 
-def _draw_used(ax: Axes, fitted: ArmFit, tint: str) -> None:
+def _draw_used(ax: Axes, fitted: ArmFit) -> None:
     """Draw the curve itself, as a step line on each side; dashed where it is assumed."""
     style: dict[str, Any] = {"color": INK, "lw": 1.4, "zorder": 4}
     for side, sign in ((fitted.rest, 1), (fitted.streak, -1)):
@@ -98,7 +101,7 @@ def _draw_used(ax: Axes, fitted: ArmFit, tint: str) -> None:
         )
 
 
-def _draw_events(ax: Axes, fitted: ArmFit, places: list[tuple[float, int]], tint: str) -> None:
+def _draw_events(ax: Axes, places: list[tuple[float, int]], tint: str) -> None:
     x, events = zip(*places, strict=True)
     ax.bar(x, events, width=0.8, color=tint, alpha=0.6, lw=0)
     ax.set_ylabel("events")
@@ -106,7 +109,7 @@ def _draw_events(ax: Axes, fitted: ArmFit, places: list[tuple[float, int]], tint
         ax.set_yscale("log")
 
 
-def _dress(top: Axes, bottom: Axes, fitted: ArmFit, fit: CurveFit) -> None:
+def _dress(top: Axes, bottom: Axes, fitted: ArmFit) -> None:
     from matplotlib.ticker import MaxNLocator
 
     left, right = max(len(fitted.streak), 2), max(len(fitted.rest), 2)

@@ -13,34 +13,38 @@ from lastswitch._atomic import write_atomic
 from lastswitch.drawing import save_figure
 from lastswitch.errors import FileError
 from lastswitch.files import save_bandit
-from lastswitch.logs.figures import draw_arm
-from lastswitch.logs.page import most_played, write_page
+from lastswitch.logs.page import draw_most_played, write_page
 from lastswitch.logs.saving import SUFFIX, save_fit
 
 if TYPE_CHECKING:
     from lastswitch.logs.curvefit import CurveFit
 
 
-def write_outputs(fit: CurveFit, path: str | PathLike[str], *, figures: bool = True) -> list[Path]:
+def write_outputs(fit: CurveFit, path: str | PathLike[str]) -> list[Path]:
     """Write ``fit`` around ``path``, the bandit's ``.toml``; return the files written.
 
     ``radio.toml`` comes with ``radio.fit.npz`` (the fit, for predicted gains), ``radio.csv``
     (every state), ``radio.html`` and the folder ``radio-figures``.
     """
     target = check_target(path)
+    drawn = draw_most_played(fit)
     written = [
         save_bandit(fit.bandit, target),
         save_fit(fit, target.with_suffix(SUFFIX)),
         write_atomic(target.with_suffix(".csv"), table(fit)),
-        write_page(fit, target.with_suffix(".html"), title=target.stem, plan=target.name),
+        write_page(
+            fit,
+            target.with_suffix(".html"),
+            title=target.stem,
+            plan=target.name,
+            figures=drawn,
+        ),
     ]
-    if figures:
-        folder = target.with_name(f"{target.stem}-figures")
-        folder.mkdir(exist_ok=True)
-        for arm in most_played(fit):
-            plain = re.sub(r"[^\w-]+", "-", fit.arms[arm].name).strip("-") or "arm"
-            stem = folder / f"{arm + 1:02d}-{plain[:60]}"
-            written += save_figure(draw_arm(fit, arm), stem, ("png",))
+    folder = target.with_name(f"{target.stem}-figures")
+    folder.mkdir(exist_ok=True)
+    for arm, figure in drawn.items():
+        plain = re.sub(r"[^\w-]+", "-", fit.arms[arm].name).strip("-") or "arm"
+        written += save_figure(figure, folder / f"{arm + 1:02d}-{plain[:60]}", ("png",))
     return written
 
 

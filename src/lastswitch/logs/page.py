@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -13,6 +14,8 @@ from lastswitch.drawing import house_style
 from lastswitch.logs.figures import draw_arm
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from lastswitch.logs.curvefit import CurveFit
 
 #: Arms that get a figure and a section; the others, those played least, are in the tables only.
@@ -20,14 +23,28 @@ FIGURES = 40
 
 
 def write_page(
-    fit: CurveFit, path: str | PathLike[str], *, title: str = "Curves from a log", plan: str = ""
+    fit: CurveFit,
+    path: str | PathLike[str],
+    *,
+    title: str = "Curves from a log",
+    plan: str = "",
+    figures: Mapping[int, Figure] | None = None,
 ) -> Path:
-    """Write ``fit`` as a page; ``plan`` is the file name the next command is shown with."""
-    return write_atomic(path, page(fit, title=title, plan=plan))
+    """Write ``fit`` as a page; ``plan`` is the file name the next command is shown with.
+
+    ``figures`` gives those already drawn, by arm.
+    """
+    return write_atomic(path, page(fit, title=title, plan=plan, figures=figures))
 
 
-def page(fit: CurveFit, *, title: str = "Curves from a log", plan: str = "") -> str:
-    """Return the page as text."""
+def page(
+    fit: CurveFit,
+    *,
+    title: str = "Curves from a log",
+    plan: str = "",
+    figures: Mapping[int, Figure] | None = None,
+) -> str:
+    """Return the page as text; see :func:`write_page`."""
     import jinja2
 
     source = files("lastswitch.logs").joinpath("templates/fit.html").read_text(encoding="utf-8")
@@ -35,12 +52,12 @@ def page(fit: CurveFit, *, title: str = "Curves from a log", plan: str = "") -> 
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["reward"] = _reward
-    shown = most_played(fit)
+    drawn = draw_most_played(fit) if figures is None else figures
     arms = [
         {
             "fit": fit.arms[arm],
             "findings": fit.findings[arm],
-            "figure": _svg(fit, arm) if arm in shown else None,
+            "figure": _svg(drawn[arm], arm) if arm in drawn else None,
         }
         for arm in range(len(fit.arms))
     ]
@@ -49,10 +66,10 @@ def page(fit: CurveFit, *, title: str = "Curves from a log", plan: str = "") -> 
     )
 
 
-def most_played(fit: CurveFit) -> list[int]:
-    """Return the arms that get a figure: all, or those played most."""
+def draw_most_played(fit: CurveFit) -> dict[int, Figure]:
+    """Draw the arms that get a figure, all or those played most; return the figures by arm."""
     order = sorted(range(len(fit.arms)), key=lambda arm: -fit.arms[arm].events)
-    return sorted(order[:FIGURES])
+    return {arm: draw_arm(fit, arm) for arm in sorted(order[:FIGURES])}
 
 
 def _words(fit: CurveFit) -> dict[str, Any]:
@@ -74,10 +91,12 @@ def _words(fit: CurveFit) -> dict[str, Any]:
     return {"caution": CAUTION, "scale": ways[scale.rule], "rounds": rounds, "kinds": KINDS}
 
 
-def _svg(fit: CurveFit, arm: int) -> str:
+def _svg(figure: Figure, arm: int) -> str:
     buffer = io.StringIO()
     with house_style():
-        draw_arm(fit, arm).savefig(buffer, format="svg", metadata={"Date": None})
+        figure.savefig(
+            buffer, format="svg", metadata={"Date": None}, bbox_inches=figure.bbox_inches
+        )
     text = buffer.getvalue()
     # Identifiers are a figure's own in a file but shared by a page: keep those of arms apart.
     body = text[text.index("<svg") :]
