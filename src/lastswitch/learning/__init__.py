@@ -19,23 +19,59 @@ from lastswitch.learning.simple import FixedCycle, OracleGreedy
 from lastswitch.learning.tracks import Track
 
 if TYPE_CHECKING:
+    from lastswitch.learning.baselines import (
+        RAWUCB,
+        UCB1,
+        BlockingGreedy,
+        BlockingUCB,
+        ExploreThenCommit,
+        FrequencyPolicy,
+        Lookahead,
+        ThompsonSampling,
+    )
     from lastswitch.learning.rotation import RotationUCB
+    from lastswitch.learning.rotation_prior import Prior
 
 #: Names that load on use, and the module each lives in.
-_LAZY = {"RotationUCB": "lastswitch.learning.rotation"}
+_LAZY = {
+    "RotationUCB": "lastswitch.learning.rotation",
+    "Prior": "lastswitch.learning.rotation_prior",
+    **dict.fromkeys(
+        [
+            "RAWUCB",
+            "UCB1",
+            "BlockingGreedy",
+            "BlockingUCB",
+            "ExploreThenCommit",
+            "FrequencyPolicy",
+            "Lookahead",
+            "ThompsonSampling",
+        ],
+        "lastswitch.learning.baselines",
+    ),
+}
 
 __all__ = [
+    "RAWUCB",
+    "UCB1",
     "Anytime",
+    "BlockingGreedy",
+    "BlockingUCB",
     "CalibratedCombUCB1",
     "CombUCB1",
     "DoublePlayCombUCB1",
     "Estimates",
+    "ExploreThenCommit",
     "FixedCycle",
+    "FrequencyPolicy",
     "ISICombUCB1",
+    "Lookahead",
     "OracleGreedy",
     "Policy",
+    "Prior",
     "Pull",
     "RotationUCB",
+    "ThompsonSampling",
     "Track",
     "load_policy",
 ]

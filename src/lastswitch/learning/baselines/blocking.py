@@ -1,0 +1,128 @@
+"""Blocking bandits: an arm that was played pays nothing until its delay has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from operator import index
+from typing import Any
+
+from lastswitch.errors import PolicyError
+from lastswitch.learning.baselines.stateless import UCB1
+from lastswitch.learning.policy import Mask, Policy, Pull
+from lastswitch.learning.tracks import Track
+
+
+class BlockingGreedy(Policy):
+    """Plays the best arm whose delay has passed, knowing means and delays.
+
+    The oracle greedy of Basu, Sen, Sanghavi & Shakkottai (2019), "Blocking bandits": at least
+    1 - 1/e of the optimum when every arm pays its mean from its delay on and nothing before.
+
+    Parameters
+    ----------
+    means
+        What each arm pays once its delay has passed.
+    delays
+        Rounds from a play to the next that pays; 1 for an arm that is always ready.
+    initial
+        States every subject starts in.
+
+    Examples
+    --------
+    >>> policy = BlockingGreedy(means=[0.9, 0.5, 0.1], delays=[3, 2, 1], initial=9)
+    >>> [policy.ask().arm for _ in range(6)]
+    [0, 1, 2, 0, 1, 2]
+    """
+
+    def __init__(
+        self, means: Sequence[float], delays: Sequence[int], *, initial: int | Sequence[int] = 1
+    ) -> None:
+        super().__init__(len(means), initial=initial)
+        self.means = [float(mean) for mean in means]
+        self.delays = checked_delays(delays, self.n_arms)
+
+    def choose(self, track: Track, allowed: Mask | None) -> int:
+        """Return the ready arm of largest mean, or the one soonest ready if none is."""
+        ready = ready_arms(track, self.delays, allowed)
+        return max(ready, key=self.means.__getitem__)
+
+
+class BlockingUCB(UCB1):
+    """Plays the arm of largest UCB1 index among those whose delay has passed.
+
+    The learner of Basu, Sen, Sanghavi & Shakkottai (2019), "Blocking bandits". Assumes known
+    delays, and one mean per arm once its delay has passed; its regret is logarithmic against
+    1 - 1/e of the optimum. When no arm is ready it plays the one soonest ready and learns nothing.
+
+    Parameters
+    ----------
+    n_arms
+        Number of arms.
+    delays
+        Rounds from a play to the next that pays; 1 for an arm that is always ready.
+    alpha
+        Exploration; 2 in the original.
+    initial
+        States every subject starts in.
+
+    Examples
+    --------
+    >>> policy = BlockingUCB(2, delays=[2, 1])
+    >>> [policy.ask().arm for _ in range(4)]
+    [0, 1, 0, 1]
+    """
+
+    def __init__(
+        self,
+        n_arms: int,
+        delays: Sequence[int],
+        *,
+        alpha: float = 2.0,
+        initial: int | Sequence[int] = 1,
+    ) -> None:
+        super().__init__(n_arms, alpha=alpha, initial=initial)
+        self.delays = checked_delays(delays, self.n_arms)
+
+    def choose(self, track: Track, allowed: Mask | None) -> int:
+        """Return the ready arm with the largest index."""
+        ready = ready_arms(track, self.delays, allowed)
+        arm = super().choose(track, tuple(arm in ready for arm in range(self.n_arms)))
+        track.note = waited(track.tau(arm)) >= self.delays[arm]
+        return arm
+
+    def learn(self, pull: Pull, reward: float, note: Any) -> None:
+        """Learn from plays that were ready."""
+        if note:
+            super().learn(pull, reward, note)
+
+
+def waited(tau: int) -> int:
+    """Return the delay of state ``tau``: rounds from the last play to now.
+
+    Examples
+    --------
+    >>> waited(-3), waited(1), waited(4)
+    (1, 2, 5)
+    """
+    return tau + 1 if tau > 0 else 1
+
+
+def ready_arms(track: Track, delays: Sequence[int], allowed: Mask | None) -> list[int]:
+    """Return the allowed arms whose delay has passed, or those soonest ready if none has."""
+    short = [
+        delay - waited(tau) if allowed is None or allowed[arm] else inf
+        for arm, (tau, delay) in enumerate(zip(track.state(), delays, strict=True))
+    ]
+    least = max(min(short), 0)
+    return [arm for arm, missing in enumerate(short) if missing <= least]
+
+
+def checked_delays(delays: Sequence[int], n_arms: int) -> list[int]:
+    """Return delays as whole numbers, one per arm."""
+    values = [index(delay) for delay in delays]
+    if len(values) != n_arms or min(values) < 1:
+        raise PolicyError(
+            f"delays must be {n_arms} whole numbers of at least 1, got {list(delays)!r}."
+        )
+    return values

@@ -1,0 +1,224 @@
+"""Periodic policies from the frequency program, with randomised offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, inf
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._checks import check_whole
+from lastswitch.bandit import Bandit
+from lastswitch.errors import InputTypeError
+from lastswitch.learning.baselines.frequency_program import round_program, solve_program
+from lastswitch.learning.estimates import Estimates
+from lastswitch.learning.policy import Mask, Policy, Pull
+from lastswitch.learning.tracks import Track
+
+Floats = NDArray[np.float64]
+
+
+class _Rounded(Policy):
+    """Follows one pattern per arm, each at its own offset, in virtual states.
+
+    An arm's virtual state goes round its pattern whether or not it is really played; in a round
+    the candidates (arms whose pattern says play) compete by what they would pay in their virtual
+    state. Where pay never falls with rest, a candidate that was passed over pays at least that.
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ("schedule",)
+    #: Per arm: rest, run, offset, and what each play of the run pays. Empty until known.
+    schedule: list[list[Any]]
+
+    def _follow(self, track: Track, allowed: Mask | None) -> int:
+        best, value = -1, -inf
+        for arm, (rest, run, offset, pays) in enumerate(self.schedule):
+            phase = (track.clock + offset) % (rest + run)
+            if phase < run and pays[phase] > value and (allowed is None or allowed[arm]):
+                best, value = arm, pays[phase]
+        return best if best >= 0 else self._fill(track, allowed)
+
+    def _fill(self, track: Track, allowed: Mask | None) -> int:
+        """Return the arm to play when none is a candidate: one without a pattern if possible.
+
+        The papers let such a round go by; here something is always played. An arm with a
+        pattern loses its rest by it, the one with the most time to its next turn the least.
+        """
+        waits = []
+        for arm, (rest, run, offset, _) in enumerate(self.schedule):
+            phase = (track.clock + offset) % (rest + run)
+            free = allowed is None or allowed[arm]
+            waits.append((inf if run == 0 else rest + run - phase) if free else -inf)
+        return max(range(self.n_arms), key=waits.__getitem__)
+
+    def _commit(self, rest: Floats, streak: Floats, runs: int) -> float:
+        """Solve and round the program; return its value."""
+        assert self.rng is not None  # a seed is always given
+        program = solve_program(rest, streak, runs)
+        schedule = []
+        for arm, (pattern, offset) in enumerate(round_program(program, self.rng)):
+            first = rest[arm, pattern.rest - 1] if pattern.rest else streak[arm, -1]
+            last = streak.shape[1] - 1
+            repeats = [streak[arm, min(k, last)] for k in range(pattern.run - 1)]
+            schedule.append([*pattern, offset, [float(pay) for pay in [first, *repeats]]])
+        self.schedule = schedule
+        return program.value
+
+
+class FrequencyPolicy(_Rounded):
+    """Plays the rounded frequency program of known curves.
+
+    Papadigenopoulos, Caramanis & Shakkottai (2022), "Non-stationary bandits under recharging
+    payoffs", for ``runs=1``: at least 1 - 1/e of the optimum in expectation over the offsets, for
+    curves that never fall with rest and streaks that are constant. Foussoul, Goyal,
+    Papadigenopoulos & Zeevi (2023), "Last switch dependent bandits with monotone payoff
+    functions", for longer ``runs``: (1 - 1/runs)(1 - 1/e) for curves nondecreasing in τ. Both let
+    a round go by when no arm is a candidate; with an arm to spare (one that earns nothing, say)
+    playing it is the same.
+
+    Parameters
+    ----------
+    bandit
+        The curves.
+    runs
+        Longest run of a pattern.
+    depth
+        Longest rest of a pattern.
+    initial
+        States every subject starts in; the bandit's own by default.
+    seed
+        Seeds the patterns and offsets.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> policy = FrequencyPolicy(ls.Bandit([ls.curves.step(2, 0.9), ls.curves.constant(0.3)]))
+    >>> sum(policy.ask().arm == 0 for _ in range(30))
+    10
+    >>> round(policy.bound, 3)
+    0.5
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ("schedule", "bound")
+
+    def __init__(
+        self,
+        bandit: Bandit,
+        *,
+        runs: int = 1,
+        depth: int = 24,
+        initial: int | Sequence[int] | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(bandit, Bandit):
+            raise InputTypeError(
+                f"FrequencyPolicy needs the Bandit it plans for, got {type(bandit).__name__}."
+            )
+        start = bandit.initial if initial is None else initial
+        super().__init__(bandit.n_arms, initial=start, seed=seed)
+        check_whole("runs", runs, least=1)
+        check_whole("depth", depth, least=1)
+        self.bandit, self.runs, self.depth = bandit, runs, depth
+        #: The program's value: no policy with runs and rests this short averages more.
+        self.bound = self._commit(*bandit.tables(depth, runs), runs)
+
+    def choose(self, track: Track, allowed: Mask | None) -> int:
+        """Return the candidate that pays most in its virtual state."""
+        return self._follow(track, allowed)
+
+
+class ExploreThenCommit(_Rounded):
+    """Samples every (arm, state) some times, then plays the rounded frequency program.
+
+    The learner of Foussoul, Goyal, Papadigenopoulos & Zeevi (2023) and, with ``runs=1``, a simple
+    one for Papadigenopoulos et al. (2022). Assumes a known horizon and curves nondecreasing in τ;
+    its regret is Õ(T^{2/3}) against its share of the optimum (see :class:`FrequencyPolicy`).
+
+    Parameters
+    ----------
+    n_arms
+        Number of arms.
+    horizon
+        Rounds there will be: exploration takes about T^{2/3} of them.
+    runs, depth
+        Longest run and rest of a pattern.
+    initial
+        States every subject starts in.
+    seed
+        Seeds the patterns and offsets.
+
+    Examples
+    --------
+    >>> policy = ExploreThenCommit(2, horizon=1000, depth=3)
+    >>> policy.samples  # of every (arm, state), before it commits
+    5
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ("schedule", "counts", "sums", "plan", "next")
+
+    def __init__(
+        self,
+        n_arms: int,
+        horizon: int,
+        *,
+        runs: int = 1,
+        depth: int = 12,
+        initial: int | Sequence[int] = 1,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_arms, initial=initial, seed=seed)
+        for name, value in (("horizon", horizon), ("runs", runs), ("depth", depth)):
+            check_whole(name, value, least=1)
+        self.horizon, self.runs, self.depth = horizon, runs, depth
+        # A pass visits every rest of every arm, and its streaks, in about n_arms * depth rounds
+        # per rest; T^{2/3} rounds of exploration balance its cost and what it teaches.
+        self.plan = _exploration(self.n_arms, depth, runs)
+        self.samples = ceil(horizon ** (2 / 3) / len(self.plan))
+        self.schedule = []
+        self.next = 0
+        self._seen = Estimates(self.n_arms, depth, runs)
+        self.counts, self.sums = self._seen.counts, self._seen.sums
+
+    def choose(self, track: Track, allowed: Mask | None) -> int:
+        """Return the next arm to explore, or the candidate that pays most."""
+        if not self.schedule and self.next >= self.samples * len(self.plan):
+            self._learned()
+        if self.schedule:
+            return self._follow(track, allowed)
+        arm = self.plan[self.next % len(self.plan)]
+        self.next += 1
+        if allowed is not None and not allowed[arm]:
+            return allowed.index(True)
+        return arm
+
+    def learn(self, pull: Pull, reward: float, note: Any) -> None:
+        """Add the reward to its (arm, state)."""
+        self._seen.add(pull.arm, pull.tau, reward)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what was seen."""
+        super().restore(state)
+        self._seen.counts, self._seen.sums = self.counts, self.sums
+
+    def _learned(self) -> None:
+        """Commit to the program of the means seen."""
+        counts = np.maximum(1, np.array(self.counts)).reshape(self.n_arms, -1)
+        means = np.clip(np.array(self.sums).reshape(self.n_arms, -1) / counts, 0.0, 1.0)
+        self._commit(means[:, self.runs :], means[:, : self.runs], self.runs)
+
+
+def _exploration(n_arms: int, depth: int, runs: int) -> list[int]:
+    """Return a block that visits every arm after every rest and in every streak.
+
+    To rest an arm for τ rounds something else must be played: the next arm, in streaks. So a pass
+    over τ shows each arm after a rest of τ and another arm in a streak as long.
+    """
+    plan = []
+    for arm in range(n_arms):
+        other = (arm + 1) % n_arms
+        for tau in range(1, depth + 1):
+            plan += [arm, *[other] * tau]
+        plan += [arm] * (runs + 1)
+    return plan
