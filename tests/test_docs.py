@@ -1,4 +1,13 @@
-"""The documentation is run, not trusted: its code, its outputs, its links and its paper map."""
+"""The documentation is run, not trusted: its code, its outputs, its links and its paper map.
+
+What a page means by a block of code:
+
+- ``python`` runs, in the page's one namespace; ``{ .python .engines }`` runs with the engine tests;
+- ``sh`` runs, line by line, as the command line;
+- ``toml title="name"`` is a file of that name in the folder the page runs in;
+- ``text`` right after one that runs is what it prints;
+- anything else (``console``) is for reading.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +17,7 @@ import importlib.util
 import inspect
 import json
 import re
+import shlex
 import types
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +25,7 @@ from pathlib import Path
 import pytest
 
 import lastswitch as ls
+from lastswitch.cli import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -26,17 +37,16 @@ ENGINES = "{ .python .engines }"
 
 @dataclass
 class Example:
-    """One block of Python on a page, and the output the page claims for it, if it shows any."""
+    """One block of a page that is run or written, and the output the page claims for it."""
 
-    page: Path
+    language: str
     line: int
     code: str
-    shown: str | None
-    engines: bool
+    shown: str | None = None
 
 
 def examples(page: Path) -> list[Example]:
-    """Return the Python blocks of ``page`` in order; a ``text`` block right after one is output."""
+    """Return what ``page`` runs and writes, in order."""
     text = page.read_text(encoding="utf-8")
     found: list[Example] = []
     ended: int | None = None  # where the last Python block ended, if nothing came after it
@@ -47,9 +57,9 @@ def examples(page: Path) -> list[Example]:
         ended = None
         if language == "text" and follows:
             found[-1].shown = body
-        elif language.startswith("python") or language == ENGINES:
+        elif language in ("python", "sh", ENGINES) or language.startswith("toml title="):
             line = text.count("\n", 0, fence.start()) + 1
-            found.append(Example(page, line, body, None, language == ENGINES))
+            found.append(Example(language, line, body))
             ended = fence.end()
     return found
 
@@ -60,10 +70,18 @@ def run(page: Path, tmp_path: Path, monkeypatch, capsys, *, engines: bool) -> No
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # starting processes costs more than the work
     namespace = {"__name__": "__main__"}  # as when pasted into a script
     for example in examples(page):
-        if example.engines and not engines:
+        if example.language == ENGINES and not engines:
             continue
-        source = "\n" * example.line + example.code  # tracebacks point at the page
-        exec(compile(source, str(page), "exec"), namespace)
+        if example.language.startswith("toml"):
+            (tmp_path / example.language.split('"')[1]).write_text(example.code)
+        elif example.language == "sh":
+            for command in example.code.splitlines():
+                program, *arguments = shlex.split(command)
+                assert program == "lastswitch"
+                assert main(arguments) == 0, command
+        else:
+            source = "\n" * example.line + example.code  # tracebacks point at the page
+            exec(compile(source, str(page), "exec"), namespace)
         printed = capsys.readouterr().out
         if example.shown is not None:
             assert alike(printed, example.shown), f"{page.name}:{example.line} printed\n{printed}"
@@ -83,7 +101,7 @@ def page_name(page: Path) -> str:
 
 
 WITH_CODE = [page for page in PAGES if examples(page)]
-WITH_ENGINES = [page for page in PAGES if any(each.engines for each in examples(page))]
+WITH_ENGINES = [page for page in PAGES if any(e.language == ENGINES for e in examples(page))]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=page_name)
