@@ -47,7 +47,7 @@ bench: $(VENV)/.has-test $(VENV)/.has-bench  ## all benchmarks, side by side, as
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.has-test $(VENV)/.has-docs  ## the documentation site, into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) site results .pytest_cache .mypy_cache .ruff_cache
