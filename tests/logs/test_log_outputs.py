@@ -48,7 +48,7 @@ def test_the_fit_lies_beside_the_bandit_for_predicted_gains(fit, files):
 
 def test_the_table_has_a_row_for_every_state(fit, files):
     """Names, states and counts are in the CSV."""
-    rows = list(csv.DictReader(files["radio.csv"].open()))
+    rows = list(csv.DictReader(files["radio.states.csv"].open()))
     assert sum(int(row["events"]) for row in rows) == fit.counts.events.sum()
     assert {row["arm"] for row in rows} == set(TRUTH.names)
     assert [row["tau"] for row in rows if row["tau"] == "first"] == ["first"] * 2
@@ -115,6 +115,16 @@ def test_the_command_is_strict_when_asked(log, tmp_path, capsys):
     assert main(["fit", str(path), "--strict", "--out", str(tmp_path / "x.toml")]) == 2
     assert "1 bad rows" in capsys.readouterr().err
     assert not (tmp_path / "x.toml").exists()
+
+
+def test_the_log_is_never_written_over(log, tmp_path, capsys):
+    """A log that happens to be called like an output is safe."""
+    path = tmp_path / "radio.states.csv"
+    log.to_pandas().to_csv(path, index=False)
+    before = path.read_bytes()
+    assert main(["fit", str(path), "--out", str(tmp_path / "radio.toml")]) == 2
+    assert "never written to" in capsys.readouterr().err
+    assert path.read_bytes() == before
 
 
 def test_a_target_that_cannot_be_written_is_refused_before_reading(tmp_path, capsys):

@@ -63,7 +63,7 @@ def fit(
     from lastswitch.logs import fit_curves
     from lastswitch.logs.outputs import check_target, write_outputs
 
-    check_target(out)
+    check_target(out, log)
     console = Console(highlight=False)
     with warnings.catch_warnings(), console.status("reading the log"):
         warnings.simplefilter("ignore", LastSwitchWarning)  # the same notices are printed below

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lastswitch.logs.armfit import ArmFit
-from lastswitch.logs.curvefit import CAUTION, CurveFit, Prior, fit_curves
+from lastswitch.logs.curvefit import CAUTION, CurveFit, fit_curves
 from lastswitch.logs.estimates import Estimate
 from lastswitch.logs.gains import Gain, predicted_gain
 from lastswitch.logs.questions import Finding
@@ -18,7 +18,6 @@ __all__ = [
     "Estimate",
     "Finding",
     "Gain",
-    "Prior",
     "Replay",
     "fit_beside",
     "fit_curves",

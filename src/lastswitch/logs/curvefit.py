@@ -15,7 +15,7 @@ from lastswitch.bandit import Bandit
 from lastswitch.errors import LastSwitchWarning, LogError
 from lastswitch.logs.armfit import ArmFit, FitRules, fit_arm
 from lastswitch.logs.cleaning import BadRows, Events, describe_row, read_events, refuse_bad_rows
-from lastswitch.logs.counts import Census, Counts, Floats, count_states
+from lastswitch.logs.counts import Census, Counts, count_states
 from lastswitch.logs.questions import Finding, answer_questions
 from lastswitch.logs.source import BackendLike, Columns, LogLike, Source, open_log, select_columns
 from lastswitch.logs.states import (
@@ -29,6 +29,8 @@ from lastswitch.logs.states import (
 if TYPE_CHECKING:
     from ibis.expr.types import Table
     from matplotlib.figure import Figure
+
+    from lastswitch.learning.rotation_prior import Prior
 
 ScaleRule = Literal["none", "clip", "minmax"]
 
@@ -46,15 +48,6 @@ class Scale(NamedTuple):
     rule: ScaleRule
     low: float = 0.0
     high: float = 1.0
-
-
-class Prior(NamedTuple):
-    """Counts and sums of rewards by arm and depth, a warm start for learning."""
-
-    rest_counts: Floats
-    rest_sums: Floats
-    streak_counts: Floats
-    streak_sums: Floats
 
 
 @dataclass(frozen=True)
@@ -124,7 +117,9 @@ class CurveFit:
         return float(self.counts.total.sum() / self.counts.events.sum())
 
     def prior(self) -> Prior:
-        """Return counts and sums by arm and depth; first plays are in neither.
+        """Return what the log saw as a warm start: ``RotationUCB(n_arms, prior=fit)``.
+
+        Counts and sums of rewards by arm and state; first plays are in none.
 
         Examples
         --------
@@ -134,6 +129,8 @@ class CurveFit:
         >>> prior.rest_counts.shape == prior.rest_sums.shape, prior.streak_counts.shape[0]
         (True, 2)
         """
+        from lastswitch.learning.rotation_prior import Prior
+
         events, total, _ = self.counts.pooled
         rests = slice(1, 1 + self.counts.rest)
         runs = slice(1 + self.counts.rest, None)

@@ -40,7 +40,8 @@ class Gain:
     """Mean reward per round of a repeated rotation, and what it gains over three habits.
 
     All are in rewards scaled to [0, 1]. ``log`` is the mean of every reward in the log;
-    ``best_arm`` repeats the one arm that holds up best, for ever.
+    ``best_arm`` repeats the one arm that holds up best, for ever; streaks longer than the log saw
+    are taken to pay what its deepest ones did.
     """
 
     rotation: Range

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
 def write_outputs(fit: CurveFit, path: str | PathLike[str]) -> list[Path]:
     """Write ``fit`` around ``path``, the bandit's ``.toml``; return the files written.
 
-    ``radio.toml`` comes with ``radio.fit.npz`` (the fit, for predicted gains), ``radio.csv``
-    (every state), ``radio.html`` and the folder ``radio-figures``.
+    ``radio.toml`` comes with ``radio.fit.npz`` (the fit, for predicted gains),
+    ``radio.states.csv`` (every state), ``radio.html`` and the folder ``radio-figures``.
     """
     target = check_target(path)
     drawn = draw_most_played(fit)
     written = [
         save_bandit(fit.bandit, target),
         save_fit(fit, target.with_suffix(SUFFIX)),
-        write_atomic(target.with_suffix(".csv"), table(fit)),
+        write_atomic(target.with_suffix(".states.csv"), table(fit)),
         write_page(
             fit,
             target.with_suffix(".html"),
@@ -48,9 +49,18 @@ def write_outputs(fit: CurveFit, path: str | PathLike[str]) -> list[Path]:
     return written
 
 
-def check_target(path: str | PathLike[str]) -> Path:
-    """Refuse a path that :func:`write_outputs` could not write to, before any work is done."""
+def check_target(path: str | PathLike[str], logs: Sequence[str] = ()) -> Path:
+    """Refuse a path that :func:`write_outputs` could not write to, before any work is done.
+
+    Nothing may be written over one of ``logs``.
+    """
     target = Path(path)
+    files = [target, *(target.with_suffix(end) for end in (SUFFIX, ".states.csv", ".html"))]
+    for log in map(Path, logs):
+        if any(log.resolve() == file.resolve() for file in files):
+            raise FileError(
+                f"{str(log)!r} is the log, which is never written to; rename the output."
+            )
     if target.suffix != ".toml":
         raise FileError(f"the fitted bandit is written as .toml, got {str(target)!r}.")
     if not target.parent.is_dir():

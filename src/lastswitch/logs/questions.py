@@ -148,7 +148,9 @@ def _timed(found: Finding, fitted: ArmFit) -> Finding:
         return found
     low = fitted.curve.streak[0] if fitted.streak else fitted.curve.rest[0]
     goal = low + 0.9 * (fitted.curve.rest[-1] - low)
-    back = next(rest for rest, value in enumerate(fitted.curve.rest, 1) if value >= goal)
+    # The first rest that cannot be told apart from that: a hair's breadth must not add rounds.
+    reach = [state.value + max(state.high - state.mean, 0.0) for state in fitted.rest]
+    back = next((rest for rest, value in enumerate(reach, 1) if value >= goal), len(reach))
     words = f"{found.words} Nine tenths are back after {back} round{'s' if back > 1 else ''}."
     return replace(found, words=words)
 
