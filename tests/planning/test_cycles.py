@@ -1,5 +1,7 @@
 """The best cycle of a length, against enumeration and against the true average."""
 
+import signal
+import threading
 from itertools import product
 
 import numpy as np
@@ -113,6 +115,19 @@ def test_out_of_time_gives_a_cycle_and_a_bound():
     plan = ls.plan_cycle(bandit, 40, time_limit=0.5)
     assert plan.value == pytest.approx(ls.cycle_reward(bandit, plan.block))
     assert plan.value <= plan.bound <= 40 * ls.average_bound(bandit) + 1e-6
+
+
+def test_ctrl_c_returns_the_best_so_far():
+    """An interrupt ends the search, not the program, and leaves a cycle under a true bound."""
+    rng = np.random.default_rng(0)
+    bandit = ls.Bandit([ls.Curve(np.sort(rng.random(30)), [0.0]) for _ in range(15)])
+    interrupt = threading.Timer(2.5, signal.raise_signal, [signal.SIGINT])
+    interrupt.start()
+    plan = ls.plan_cycle(bandit, 45, time_limit=60.0)
+    interrupt.join()
+    assert plan.seconds < 60.0
+    assert plan.value == pytest.approx(ls.cycle_reward(bandit, plan.block))
+    assert plan.value <= plan.bound <= 45 * ls.average_bound(bandit) + 1e-6
 
 
 def test_a_gap_stops_early_within_it():

@@ -80,10 +80,6 @@ class Model:
             return -np.inf if status == self._status.kInfeasible else np.inf
         return float(self._highs.getInfo().objective_function_value) * self.scale
 
-    def relaxed_variables(self) -> Floats:
-        """Return the variables of the last relaxation."""
-        return np.array(self._highs.getSolution().col_value)
-
     def optimise(
         self,
         start: Floats,

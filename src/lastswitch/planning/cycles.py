@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch.bandit import Bandit
 from lastswitch.blocks import cycle_reward
 from lastswitch.errors import PlanError
 from lastswitch.planning._tables import checked_length
 from lastswitch.planning.arm_states import ArmStates, arm_states
-from lastswitch.planning.frequency import average_bound
+from lastswitch.planning.frequency import average_bound, curves_bound
 from lastswitch.planning.joint_states import shortest_period
 from lastswitch.planning.plan import Plan, Progress, Solution, rounding
 from lastswitch.planning.problem import BlockProblem, Terminal
@@ -35,10 +34,13 @@ from lastswitch.planning.solve import plan_of
 from lastswitch.states import States, state_after
 
 if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
     from lastswitch.planning.automata import Automata
     from lastswitch.planning.optima import Optimum
 
-#: A first cycle: within which gap, in how many blocks, in what share of the time left and seconds.
+#: A first cycle is scouted for when length times arms exceed the first of these numbers: within
+#: which gap, in how many blocks, in what share of the time left and in how many seconds.
+SCOUT_FROM = 200
 SCOUT_GAP, SCOUT_BLOCKS, SCOUT_SHARE, SCOUT_SECONDS = 0.01, 3, 0.2, 1.0
 
 
@@ -171,11 +173,19 @@ class _Search:
         self.value = length * max(ends)
 
     def run(self) -> float:
+        """Search, and return a bound on all cycles; Ctrl-C stops it like a time limit."""
+        if self.length == 1 or self.bandit.n_arms == 1:
+            return self.value
+        try:
+            return self.search_shares()
+        except KeyboardInterrupt:
+            return max(self.value, self.ceiling(list(range(self.bandit.n_arms))))
+
+    def search_shares(self) -> float:
         """Search every arm's share of the cycles; return a bound on all of them."""
         bound = self.value
-        if self.length == 1 or self.bandit.n_arms == 1:
-            return bound
-        self.scout()
+        if self.length * self.bandit.n_arms > SCOUT_FROM:
+            self.scout()
         kinds, given_up = self.ordered_kinds(), False
         for k in range(len(kinds)):
             users = [arm for members in kinds[k:] for arm in members]
@@ -255,7 +265,7 @@ class _Search:
 
     def ceiling(self, arms: list[int]) -> float:
         """Return the frequency bound on a cycle of these arms."""
-        return self.length * average_bound(Bandit([self.bandit.curves[arm] for arm in arms]))
+        return self.length * curves_bound(tuple(self.bandit.curves[arm] for arm in arms))
 
     def solve_share(self, users: list[int]) -> float:
         """Search the cycles of ``users`` that use the first of them; return a bound on them."""

@@ -48,11 +48,12 @@ def average_bound(bandit: Bandit) -> float:
     >>> round(average_bound(ls.pinwheel([2, 3])), 6)
     0.833333
     """
-    return _average_bound(bandit.curves)
+    return curves_bound(bandit.curves)
 
 
-@lru_cache(maxsize=4096)  # planning cycles asks for the same arms at every length
-def _average_bound(curves: tuple[Curve, ...]) -> float:
+@lru_cache(maxsize=1024)  # planning cycles asks for the same arms at every length
+def curves_bound(curves: tuple[Curve, ...]) -> float:
+    """Return the :func:`average_bound` of arms with these curves."""
     machines = [arm_states(curve) for curve in curves]
     kinds = {machine.behaviour: machine for machine in machines}
     counts = Counter(machine.behaviour for machine in machines)

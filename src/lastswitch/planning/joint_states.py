@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,21 +138,46 @@ def joint_graph(
 ) -> JointGraph | None:
     """List what is reachable from ``origin``; None if that is more than ``max_states`` states."""
     from lastswitch._kernels import announce
-    from lastswitch.planning.mean_cycle import explore
+    from lastswitch.planning.mean_cycle import expand, index_states
 
-    announce("optimum", explore)
-    count, states, first, target, label = explore(
-        arms.sorted(origin),
-        arms.groups,
-        arms.offset,
-        arms.on_pull,
-        arms.on_idle,
-        max_states,
-        max_depth,
-    )
-    if count < 0:
-        return None
-    return JointGraph(arms, origin, states, first, target, label)
+    announce("optimum", expand)
+    n_arms, room, done = len(arms.order), 1024, False
+    states = np.empty((room, n_arms), dtype=np.int16)
+    states[0] = arms.sorted(origin)
+    first, target = np.zeros(room + 1, dtype=np.int64), np.empty(room * n_arms, dtype=np.int32)
+    label, progress = target.copy(), np.array([1, 0, 0, 0, 1])
+    while not done:
+        table = np.full(1 << (4 * room - 1).bit_length(), -1, dtype=np.int32)
+        index_states(table, states, progress[0])
+        done = expand(
+            arms.groups,
+            arms.offset,
+            arms.on_pull,
+            arms.on_idle,
+            max_depth,
+            states,
+            first,
+            target,
+            label,
+            table,
+            progress,
+        )
+        more = min(room, max_states + n_arms - room)
+        if progress[0] > max_states or (more <= 0 and not done):
+            return None
+        if not done:
+            room += more
+            states, first = _with_room(states, more), _with_room(first, more)
+            target, label = (_with_room(edges, more * n_arms) for edges in (target, label))
+    count, edges, expanded = progress[:3].tolist()
+    first = first[: count + 1]
+    first[expanded:] = edges  # states of the last round have no edges
+    return JointGraph(arms, origin, states[:count], first, target[:edges], label[:edges])
+
+
+def _with_room(array: NDArray[Any], more: int) -> NDArray[Any]:
+    """Return ``array`` with ``more`` entries at its end."""
+    return np.concatenate([array, np.zeros((more, *array.shape[1:]), dtype=array.dtype)])
 
 
 def recurrent_state(arms: Arms) -> list[int]:

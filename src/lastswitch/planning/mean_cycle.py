@@ -22,7 +22,7 @@ EPSILON = 1e-12
 
 
 @jit
-def _find(table: Ints, states: NDArray[np.int16], vector: NDArray[np.int16]) -> int:
+def _find(table: NDArray[np.int32], states: NDArray[np.int16], vector: NDArray[np.int16]) -> int:
     """Return the slot of ``vector`` in the hash table (taken by it, or free)."""
     mixed = np.uint64(14695981039346656037)
     for k in range(len(vector)):
@@ -31,10 +31,9 @@ def _find(table: Ints, states: NDArray[np.int16], vector: NDArray[np.int16]) -> 
     mask = len(table) - 1
     slot = np.int64(mixed & np.uint64(mask))
     while table[slot] >= 0:
-        row = states[table[slot]]
         same = True
         for k in range(len(vector)):
-            if row[k] != vector[k]:
+            if states[table[slot], k] != vector[k]:
                 same = False
                 break
         if same:
@@ -56,58 +55,43 @@ def _sort(vector: NDArray[np.int16], low: int, high: int) -> None:
 
 
 @jit
-def explore(
-    start: NDArray[np.int16],
+def index_states(table: NDArray[np.int32], states: NDArray[np.int16], count: int) -> None:
+    """Enter the first ``count`` states into an empty hash table."""
+    for u in range(count):
+        table[_find(table, states, states[u])] = u
+
+
+@jit
+def expand(
     groups: Ints,
     offset: Ints,
     on_pull: NDArray[np.int16],
     on_idle: NDArray[np.int16],
-    max_states: int,
     max_depth: int,
-) -> tuple[int, NDArray[np.int16], Ints, NDArray[np.int32], NDArray[np.int32]]:
-    """List the joint states reachable from ``start`` in at most ``max_depth`` rounds.
+    states: NDArray[np.int16],
+    first: Ints,
+    target: NDArray[np.int32],
+    label: NDArray[np.int32],
+    table: NDArray[np.int32],
+    progress: Ints,
+) -> bool:
+    """List joint states breadth first until none is left (True) or the arrays are full (False).
 
     Group g is the arms ``groups[g]:groups[g + 1]``; its states are ``offset[g]:offset[g + 1]`` of
-    the move tables. Returns ``(n, states, first, target, label)`` with the edges of state u at
-    ``first[u]:first[u + 1]``; n = -1 says there are more than ``max_states``. States reached in
-    the last round have no edges.
+    the move tables. The edges of state u are ``first[u]:first[u + 1]``. ``progress`` holds, and
+    keeps between calls: states found, edges found, next state to expand, its depth, and where the
+    states of that depth end.
     """
-    n_arms, n_groups = len(start), len(groups) - 1
-    room = 1024
-    states = np.empty((room, n_arms), dtype=np.int16)
-    first = np.zeros(room + 1, dtype=np.int64)
-    target = np.empty(room * n_arms, dtype=np.int32)
-    label = np.empty(room * n_arms, dtype=np.int32)
-    table = np.full(4 * room, -1, dtype=np.int64)
-    idle = np.empty(n_arms, dtype=np.int16)
-    moved = np.empty(n_arms, dtype=np.int16)
-    states[0] = start
-    table[_find(table, states, start)] = 0
-    count, edges, node, depth, layer_end = 1, 0, 0, 0, 1
+    n_arms, n_groups = states.shape[1], len(groups) - 1
+    idle, moved = np.empty(n_arms, dtype=np.int16), np.empty(n_arms, dtype=np.int16)
+    count, edges, node, depth, layer_end = progress
+    full = False
     while node < count:
         if node == layer_end:
-            depth += 1
-            layer_end = count
-        if depth >= max_depth:
+            depth, layer_end = depth + 1, count
+        full = count + n_arms > len(states) or edges + n_arms > len(target)
+        if full or depth >= max_depth:
             break
-        if count + n_arms > room:  # make room for everything this node can add
-            room *= 2
-            grown = np.empty((room, n_arms), dtype=np.int16)
-            grown[:count] = states[:count]
-            states = grown
-            grown_first = np.zeros(room + 1, dtype=np.int64)
-            grown_first[: node + 1] = first[: node + 1]
-            first = grown_first
-            table = np.full(4 * room, -1, dtype=np.int64)
-            for u in range(count):
-                table[_find(table, states, states[u])] = u
-        if edges + n_arms > len(target):
-            grown_target = np.empty(2 * len(target), dtype=np.int32)
-            grown_target[:edges] = target[:edges]
-            target = grown_target
-            grown_label = np.empty(2 * len(label), dtype=np.int32)
-            grown_label[:edges] = label[:edges]
-            label = grown_label
         for g in range(n_groups):
             for k in range(groups[g], groups[g + 1]):
                 idle[k] = on_idle[offset[g] + states[node, k]]
@@ -116,25 +100,25 @@ def explore(
                 own = states[node, k]
                 if k > groups[g] and states[node, k - 1] == own:
                     continue  # the same move as its twin's
-                moved[:] = idle
+                for i in range(n_arms):
+                    moved[i] = idle[i]
                 moved[k] = on_pull[offset[g] + own]
                 for h in range(n_groups):
                     _sort(moved, groups[h], groups[h + 1])
                 slot = _find(table, states, moved)
                 if table[slot] < 0:
-                    if count >= max_states:
-                        return -1, states[:0], first[:0], target[:0], label[:0]
                     table[slot] = count
-                    states[count] = moved
+                    for i in range(n_arms):
+                        states[count, i] = moved[i]
                     count += 1
                 target[edges] = table[slot]
                 label[edges] = offset[g] + own
                 edges += 1
         node += 1
         first[node] = edges
-    for u in range(node, count):
-        first[u + 1] = edges
-    return count, states[:count], first[: count + 1], target[:edges], label[:edges]
+    progress[0], progress[1], progress[2], progress[3] = count, edges, node, depth
+    progress[4] = layer_end
+    return not full
 
 
 @jit
