@@ -28,6 +28,8 @@ Index: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
 
 _NEWTON_STEPS = 40
 _TINY = 1e-12
+#: Means this close to 0 or 1 are taken for 0 or 1, where the bound has a closed form.
+_NEAR = 1e-15
 
 
 def exploration_level(counts: ArrayLike, plays: float, seen: int, alpha: float = 0.3) -> Floats:
@@ -125,11 +127,11 @@ def kl_upper(mean: float, budget: float) -> float:
     the answer come down to it without overshooting. Two points are known to lie beyond it: Pinsker
     gives mean + √(budget/2), and dropping mean · log(1/q) ≥ 0 from kl gives the other.
     """
-    if mean >= 1.0 or budget == math.inf:
+    if mean >= 1.0 - _NEAR or budget == math.inf:
         return 1.0
     if budget <= 0.0:
         return mean
-    if mean <= 0.0:
+    if mean <= _NEAR:
         return 1.0 - math.exp(-budget)
     entropy = -mean * math.log(mean) - (1.0 - mean) * math.log(1.0 - mean)
     q = min(
@@ -145,7 +147,7 @@ def kl_upper(mean: float, budget: float) -> float:
         if excess <= _TINY:
             break
         q -= excess * q * (1.0 - q) / (q - mean)
-    return q
+    return max(q, mean)
 
 
 def kl_upper_reference(mean: float, budget: float) -> float:

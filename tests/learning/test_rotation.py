@@ -1,0 +1,162 @@
+"""RotationUCB: what it promises, and what it earns."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lastswitch as ls
+from lastswitch._random import stream
+from lastswitch.errors import InputTypeError, PolicyError
+from lastswitch.instances import five_arms, two_arms
+from lastswitch.learning import Prior, RotationUCB
+from lastswitch.learning.rotation_tables import STREAKS
+from lastswitch.testing import check_policy
+
+
+@pytest.mark.parametrize("index", ["kl-ucb", "ucb1", "empirical-bernstein", "thompson"])
+def test_every_index_keeps_the_contract(index):
+    """Legal pulls, true states, masks, late rewards, refusals, determinism, files."""
+    check_policy(lambda: RotationUCB(3, index=index, seed=5), n_arms=3, rounds=60)
+
+
+def test_the_smallest_tables_keep_the_contract():
+    """One streak cell, one rest cell, one round ahead."""
+    small = {"depth": 1, "max_depth": 2, "streaks": 1, "horizon": 1, "commitment": 1}
+    check_policy(lambda: RotationUCB(2, initial=[-3, 4], **small), n_arms=2, rounds=60)
+
+
+def test_it_earns_nearly_the_optimum_on_the_five_arms():
+    """At least 98 % of the optimum's total, where the paper's learner earns 60 %."""
+    best = ls.optimal_total(five_arms(), 5112).value
+    runs = [
+        ls.simulate(five_arms(), RotationUCB(5, initial=-1), 5112, seed).mean_total
+        for seed in range(3)
+    ]
+    assert np.mean(runs) >= 0.98 * best
+
+
+def test_it_earns_nearly_the_optimum_on_the_two_arms():
+    """At least 99 % of the optimum's total."""
+    best = ls.optimal_total(two_arms(), 5060).value
+    run = ls.simulate(two_arms(), RotationUCB(2, initial=-1), 5060, 0)
+    assert run.mean_total >= 0.99 * best
+
+
+def test_structure_deeper_than_the_table_is_found():
+    """A step far beyond the first table makes the table deepen, and is earned."""
+    bandit = ls.Bandit([ls.curves.step(20, 1.0), ls.curves.constant(0.05)])
+    policy = RotationUCB(2, depth=8)
+    run = ls.simulate(bandit, policy, 6000, 0)
+    assert policy.depths[0] > 8
+    assert run.means[-1000:].sum() > 0.85 * 1000 * ls.optimal_average(bandit).value
+
+
+def test_fifty_subjects_share_what_they_learn():
+    """Fifty subjects of 200 rounds earn at least 95 % of fifty optima on the five arms."""
+    best = 50 * ls.optimal_total(five_arms(), 200).value
+    run = ls.simulate(five_arms(), RotationUCB(5, initial=-1), 200, 0, subjects=50)
+    assert run.mean_total >= 0.95 * best
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_estimates_equal_a_recount_of_the_history(data):
+    """However late, missing or repeated the rewards, counts and sums are those of the history."""
+    policy = RotationUCB(3, initial=data.draw(st.sampled_from([1, -1, 7])))
+    counts, sums = np.zeros((3, STREAKS + 64)), np.zeros((3, STREAKS + 64))
+    open_pulls = []
+    for _ in range(40):
+        open_pulls.append(policy.ask(data.draw(st.sampled_from(["ann", "bob"]))))
+        while open_pulls and data.draw(st.booleans()):
+            pull = open_pulls.pop(data.draw(st.integers(0, len(open_pulls) - 1)))
+            reward = data.draw(st.sampled_from([None, 0.0, 1.0, 0.25]))
+            policy.tell(pull.id, reward)
+            if reward is not None:
+                state = STREAKS + min(pull.tau, 64) - 1 if pull.tau > 0 else -pull.tau - 1
+                counts[pull.arm, min(state, STREAKS - 1) if pull.tau < 0 else state] += 1
+                sums[pull.arm, min(state, STREAKS - 1) if pull.tau < 0 else state] += reward
+    assert (policy.counts == counts).all()
+    assert policy.sums == pytest.approx(sums)
+    assert policy.pending.sum() == len(open_pulls)
+
+
+@pytest.mark.parametrize("index", ["kl-ucb", "thompson"])
+def test_a_resumed_policy_makes_the_same_plans(tmp_path, index):
+    """Saving in the middle of a block changes no later pull and no number."""
+    bandit = five_arms()
+    policies = [RotationUCB(5, initial=-1, index=index, seed=3) for _ in range(2)]
+    noises = [stream(0, "test") for _ in range(2)]
+    for step in range(300):
+        if step in (57, 150, 151):
+            policies[1] = ls.load_policy(policies[1].save(tmp_path / "policy.json"))
+        pulls = [policy.ask() for policy in policies]
+        assert pulls[0] == pulls[1]
+        for policy, pull, noise in zip(policies, pulls, noises, strict=True):
+            policy.tell(pull.id, bandit.sample(pull.arm, pull.tau, noise))
+    assert (policies[0].counts == policies[1].counts).all()
+    assert (policies[0].values == policies[1].values).all()
+
+
+def test_a_prior_of_the_true_curves_saves_the_exploration():
+    """Told the curves as firmly as 200 observations each, it earns almost all from the start."""
+    bandit = five_arms()
+    policy = RotationUCB(5, initial=-1, prior=Prior.from_bandit(bandit, strength=200))
+    best = ls.optimal_total(bandit, 500).value
+    assert ls.simulate(bandit, policy, 500, 0).mean_total >= 0.98 * best
+
+
+def test_anything_that_offers_a_prior_is_taken_as_one():
+    """A fit of curves to logs has a method prior(); that is enough."""
+
+    class Fit:
+        def prior(self):
+            return Prior([[2.0]], [[1.0]], [[3.0, 1.0]], [[0.0, 0.0]])
+
+    policy = RotationUCB(1, prior=Fit())
+    assert policy.counts[0, [0, 1, STREAKS]].tolist() == [3.0, 1.0, 2.0]
+    assert policy.sums.sum() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("prior", "error", "message"),
+    [
+        ("curves", InputTypeError, "Prior.from_bandit"),
+        (Prior([[1.0]], [[1.0]], [[1.0]], [[1.0]]), PolicyError, "each of the 2 arms"),
+        (Prior(*[np.full((2, 1), -1.0)] * 4), PolicyError, "0 or more"),
+        (Prior(np.ones((2, 3)), np.ones((2, 2)), *[np.ones((2, 1))] * 2), PolicyError, "one shape"),
+    ],
+)
+def test_a_prior_that_does_not_fit_is_refused(prior, error, message):
+    """The message says what is wrong with it."""
+    with pytest.raises(error, match=message):
+        RotationUCB(2, prior=prior)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("index", "klucb"),
+        ("depth", 0),
+        ("horizon", 0),
+        ("width", 0),
+        ("commitment", 99),
+        ("alpha", 0.0),
+        ("streaks", 17),
+        ("n_arms", 0),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(argument, value):
+    """The message names the argument and repeats the value."""
+    with pytest.raises(PolicyError, match=rf"{argument}.*{value}"):
+        RotationUCB(**{"n_arms": 2, argument: value})
+
+
+def test_the_bound_falls_towards_the_optimum():
+    """What the optimistic tables promise shrinks as they learn, and stays above the truth."""
+    bandit = two_arms()
+    policy = RotationUCB(2, initial=-1)
+    before = policy.bound()
+    ls.simulate(bandit, policy, 4000, 0)
+    truth = ls.optimal_average(bandit).value
+    assert truth <= policy.bound() < 0.8 * before
