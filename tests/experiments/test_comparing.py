@@ -133,7 +133,7 @@ def test_tables_dress_for_every_occasion(found, tmp_path):
     import pyarrow.parquet
 
     table = found.table()
-    assert table.to_markdown().splitlines()[0].startswith("| Policy | Total reward |")
+    assert table.to_markdown().splitlines()[0].startswith("| Policy | Total |")
     assert table.to_csv(tmp_path / "t.csv").splitlines()[1].startswith("alternate,4,")
     read = pyarrow.parquet.read_table(table.to_parquet(tmp_path / "t.parquet")).to_pydict()
     assert read["policy"][0] == "alternate"
@@ -188,6 +188,37 @@ def test_a_policy_that_raises_costs_only_its_own_tasks(tmp_path):
     assert kept.policies["sometimes"].runs.tolist() == sorted(set(range(6)) - set(broken))
     files = list(tmp_path.glob("tasks/*/*.json"))
     assert len(files) == 6 + (6 - len(broken)) + 1
+
+
+def test_a_worker_that_dies_is_told_and_costs_only_what_was_in_flight(tmp_path):
+    """The system ends a process: one clear error, what was finished is in the store."""
+
+    def deadly(seed, initial):
+        import os
+
+        if seed == task_seeds(0, "deadly", 7)[1]:
+            os._exit(1)
+        return ls.FixedCycle([0, 1], initial=initial)
+
+    with pytest.raises(ExperimentError, match="the loky workers broke down"):
+        ls.compare(TWO, {"deadly": deadly}, 10, 8, n_jobs=2, store=tmp_path, progress=False)
+    assert list(tmp_path.glob("tasks/*/*.json"))
+
+
+def test_a_factory_that_cannot_travel_is_told():
+    """What holds a lock cannot be sent to another process; the way out is said."""
+    import threading
+
+    lock = threading.Lock()
+    made = {"locked": lambda: lock and ls.FixedCycle([0, 1], initial=-1)}
+    with pytest.raises(ExperimentError, match=r"cannot be sent to the loky workers.*n_jobs=1"):
+        ls.compare(TWO, made, 10, 2, n_jobs=2, progress=False)
+
+
+def test_a_bandit_that_pays_nothing_is_compared_too():
+    """All of nothing is everything, not a division by zero."""
+    found = quiet(ls.instances.stationary([0.0, 0.0]), {"c": CYCLES["alternate"]}, 10, 2)
+    assert found.share("c").mean == 1.0
 
 
 def test_a_factory_that_cannot_build_stops_before_anything_runs(tmp_path):

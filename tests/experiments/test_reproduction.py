@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lastswitch as ls
+from lastswitch.cli import main
 from lastswitch.errors import ExperimentError
 from lastswitch.experiments.findings import Finding, conclusions, settled, total_at
 from lastswitch.experiments.paper import paper_experiments
@@ -18,26 +19,42 @@ from lastswitch.experiments.plots import comparison_figure, spread
 from lastswitch.experiments.reproduction import reproduce
 from lastswitch.experiments.table_1 import RESTS, STREAKS, Cell, measure_cell
 
+#: One process runs all of these, so that the paper is reproduced once.
+pytestmark = pytest.mark.xdist_group("reproduction")
+
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    """Reproduce the paper, small."""
+def results(tmp_path_factory):
+    """Reproduce the paper, small, from the command line."""
     folder = tmp_path_factory.mktemp("results")
-    return reproduce(folder, quick=True, horizon=132, n_jobs=2, progress=False)
+    asked = ["reproduce", "--quick", "--horizon", "132", "--jobs", "2", "--out", str(folder)]
+    assert main(asked) == 0
+    return folder
 
 
-def test_everything_is_written(done):
+@pytest.fixture(scope="module")
+def told(results):
+    """Return the summary."""
+    return json.loads((results / "summary.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def five(results):
+    """Return the comparison on the five arms."""
+    return ls.Comparison.load(results / "five-arms.npz")
+
+
+def test_everything_is_written(results):
     """Six figures in three formats, two comparisons, a summary and a report; nothing left over."""
-    folder = done.report.parent
-    figures = {path.name for path in (folder / "figures").iterdir()}
+    figures = {path.name for path in (results / "figures").iterdir()}
     assert figures == {f"{p.name}.{kind}" for p in PICTURES for kind in ("png", "svg", "pdf")}
-    files = {path.name for path in folder.iterdir()}
+    files = {path.name for path in results.iterdir()}
     assert files == {"figures", "five-arms.npz", "two-arms.npz", "summary.json", "report.html"}
 
 
-def test_the_report_stands_alone(done):
+def test_the_report_stands_alone(results):
     """No script, and nothing is fetched from anywhere: images are inside."""
-    page = done.report.read_text()
+    page = (results / "report.html").read_text()
     sources = re.findall(r'(?:src|href)="([^"]{0,30})', page)
     assert len(sources) == len(PICTURES)
     assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
@@ -46,23 +63,21 @@ def test_the_report_stands_alone(done):
     assert 'name="viewport"' in page
 
 
-def test_the_report_tells_what_was_concluded_and_that_it_is_a_quick_look(done):
+def test_the_report_tells_what_was_concluded_and_that_it_is_a_quick_look(results, told):
     """Every conclusion of the summary is in the page, and the banner too."""
-    page = done.report.read_text().replace("&#39;", "'")
-    told = json.loads((done.report.parent / "summary.json").read_text())
-    assert told["conclusions"] == done.conclusions
-    assert all(line in page for line in done.conclusions)
+    page = (results / "report.html").read_text().replace("&#39;", "'")
+    assert len(told["conclusions"]) >= 6
+    assert all(line in page for line in told["conclusions"])
     assert "not the paper's settings" in " ".join(page.split())
 
 
-def test_the_summary_holds_the_numbers_of_the_comparisons(done):
+def test_the_summary_holds_the_numbers_of_the_comparisons(five, told):
     """Shares and totals are those of the saved comparisons."""
-    told = json.loads((done.report.parent / "summary.json").read_text())
-    five = ls.Comparison.load(done.report.parent / "five-arms.npz")
-    for row in told["findings"]:
-        if row["experiment"] == "Five arms":
-            assert row["share"] == pytest.approx(float(five.share(row["policy"]).mean))
-            assert row["total"] == pytest.approx(float(five.total(row["policy"]).mean))
+    rows = [row for row in told["findings"] if row["experiment"] == "Five arms"]
+    assert [row["policy"] for row in rows] == list(five.policies)
+    for row in rows:
+        assert row["share"] == pytest.approx(float(five.share(row["policy"]).mean))
+        assert row["total"] == pytest.approx(float(five.total(row["policy"]).mean))
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path):
@@ -183,16 +198,15 @@ def test_labels_never_touch_and_keep_their_order(heights, gap):
 
 
 @pytest.mark.parametrize("what", ["reward", "regret", "average"])
-def test_figures_name_every_line(done, what):
+def test_figures_name_every_line(five, what):
     """Each policy is written at the end of its line, and axes speak in words."""
-    found = done.comparisons["five-arms"]
-    axes = comparison_figure(found, what).axes[0]
+    axes = comparison_figure(five, what).axes[0]
     written = {text.get_text() for text in axes.texts}
-    assert written >= set(found.policies)
+    assert written >= set(five.policies)
     assert axes.get_xlabel() == "round"
 
 
-def test_a_view_that_is_not_there_is_refused(done):
+def test_a_view_that_is_not_there_is_refused(five):
     """The nearest name is suggested."""
     with pytest.raises(ExperimentError, match="did you mean 'regret'"):
-        done.comparisons["two-arms"].plot("regrets")
+        five.plot("regrets")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,9 +161,7 @@ def run_experiments(
     """
     kept = None if store is None else TaskStore(store)
     books = {name: _Book.open(name, experiment) for name, experiment in experiments.items()}
-    # Optima first: the longest tasks must not be the last to start.
-    tasks = [book.optimum for book in books.values()]
-    tasks += [task for book in books.values() for task in book.tasks.values()]
+    tasks = _in_turn(books.values())
     results, failures = run_tasks(
         tasks, n_jobs=n_jobs, backend=backend, store=kept, progress=progress
     )
@@ -173,6 +171,19 @@ def run_experiments(
     if failures:
         raise FailedTasksError(failures, finished)
     return finished
+
+
+def _in_turn(books: Iterable[_Book]) -> list[Task]:
+    """Return all tasks, every policy's first run before any second run.
+
+    What a policy needs compiled is then compiled early, different things side by side, and an
+    optimum is never the last to start.
+    """
+    turns: list[tuple[int, Task]] = []
+    for book in books:
+        turns.append((0, book.optimum))
+        turns += [(run, task) for (_, run), task in book.tasks.items()]
+    return [task for _, task in sorted(turns, key=lambda turn: turn[0])]
 
 
 @dataclass(frozen=True)

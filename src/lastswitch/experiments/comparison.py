@@ -168,8 +168,12 @@ class Comparison:
         return t_interval(self.runs(name).collected[:, -1] / self.plays)
 
     def share(self, name: str) -> Interval:
-        """Return the share of the optimum: reward expected over what the best schedule expects."""
-        return t_interval(self.runs(name).expected[:, -1] / self.optimum.total)
+        """Return the share of the optimum: reward expected over what the best schedule expects.
+
+        Where nothing can be earned, whatever is played is all of it.
+        """
+        earned, best = self.runs(name).expected[:, -1], self.optimum.total
+        return t_interval(earned / best if best > 0 else np.ones_like(earned))
 
     def regret(self, name: str) -> Interval:
         """Return the cumulative (pseudo-)regret against the optimal sequence, by checkpoint.
@@ -203,12 +207,12 @@ class Comparison:
         columns = [
             Column("policy", "Policy"),
             Column("runs"),
-            Column("total", "Total reward", ",.0f", half="total_half"),
+            Column("total", "Total", ",.0f", half="total_half"),
             Column("total_half"),
             Column("per_round", "Per round", ".4f"),
             Column("share", "Of optimum", ".1%", half="share_half"),
             Column("share_half"),
-            Column("regret", "Regret", ",.1f", half="regret_half"),
+            Column("regret", "Regret", ",.0f", half="regret_half"),
             Column("regret_half"),
             Column("switches", "Switches", ",.0f"),
             Column("states"),

@@ -114,6 +114,11 @@ def _guarded(
     except (LastSwitchError, GeneratorExit):
         raise
     except Exception as error:
+        if "pickl" in f"{type(error).__name__} {error}".lower():
+            raise ExperimentError(
+                f"a task cannot be sent to the {backend} workers: {error.__cause__ or error}; "
+                "build the policy from plain values, without open files or locks, or use n_jobs=1."
+            ) from error
         raise ExperimentError(
             f"the {backend} workers broke down: {type(error).__name__}: {error}; finished tasks "
             "are kept in the store, if there is one: run the same again to go on, with fewer "
