@@ -115,8 +115,9 @@ def _guarded(
         raise
     except Exception as error:
         if "pickl" in f"{type(error).__name__} {error}".lower():
+            reason = f"{error.__cause__ or error}".strip('"\n').splitlines()[-1]
             raise ExperimentError(
-                f"a task cannot be sent to the {backend} workers: {error.__cause__ or error}; "
+                f"a task cannot be sent to the {backend} workers: {reason}; "
                 "build the policy from plain values, without open files or locks, or use n_jobs=1."
             ) from error
         raise ExperimentError(
