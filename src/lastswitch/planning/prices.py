@@ -61,6 +61,10 @@ class Prices:
         self._memo[:] = theta, 0.0, np.inf
         self.descend(np.inf, 1)
 
+    def slow_down(self, theta: float) -> None:
+        """Take no larger steps than ``theta`` from here on."""
+        self._memo[THETA] = min(self._memo[THETA], theta)
+
     @property
     def bound(self) -> float:
         """No block is worth more than this."""
@@ -124,20 +128,19 @@ def descend(
     for s in range(lo[d], hi[d]):
         worth[s] = final[s]
     for step in range(steps + 1):
-        if step == steps or memo[STALLS] < 0.0:
-            for t in range(d):
-                trial[t] = price[t]
+        last = step == steps or memo[STALLS] < 0.0
+        at = price if last else trial
         for t in range(d - 1, -1, -1):
             for s in range(lo[t], hi[t]):
                 best, chosen = -np.inf, -1
                 if idle[s] >= 0:
                     best = worth[idle[s]]
                 for a in range(arc[s], arc[s + 1]):
-                    v = gain[a] - trial[t] + worth[nxt[a]]
+                    v = gain[a] - at[t] + worth[nxt[a]]
                     if v > best:
                         best, chosen = v, a
                 worth[s], choice[s] = best, chosen
-        if step == steps or memo[STALLS] < 0.0:
+        if last:
             break  # the best prices have been swept once more
         bound = 0.0
         for t in range(d):

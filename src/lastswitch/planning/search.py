@@ -26,11 +26,13 @@ from lastswitch.planning.products import merged
 MOST_MEMORY = 1 << 30
 #: Widths: for a first incumbent, to begin with, and how much wider each pass is.
 SCOUT, NARROW, WIDEN = 16, 32, 4
-#: Subgradient steps before the second scout, and in all.
-FEW_STEPS, MOST_STEPS = 30, 300
-#: Products: from which width on; states per node of the coming pass, so that a product costs about
-#: as much as the pass; subgradient steps after it and their first step size; least shared claims.
-MERGE_FROM, MERGE_SIZE, MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 128, 0.25, 60, 0.5, 0.05
+#: Subgradient steps before the second scout, after it, and before each later pass (small ones).
+FEW_STEPS, MANY_STEPS, MORE_STEPS, MORE_THETA = 30, 270, 30, 0.1
+#: Products: from which width on; states per node and slot of the coming pass, so that products cost
+#: about as much as the pass; how many at most; how many pairs may turn out larger before giving up.
+MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 512, 0.25, 100_000, 2
+#: Subgradient steps after a product, their first size, and the least claims two machines share.
+MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 60, 0.5, 0.05
 #: Work (states or children) between two looks at the clock: some hundredths of a second.
 SLICE = 2_000_000
 #: Relative to the size of the pays: sums that differ by less are equal but for rounding.
@@ -108,8 +110,11 @@ class Search:
         width = NARROW
         while True:
             prices = self._trimmed(prices)
+            prices.slow_down(MORE_THETA)
+            self._descend(prices, MORE_STEPS)
             if width >= MERGE_FROM:
-                prices = self._joined(prices, int(MERGE_SIZE * width * machines.length))
+                room = int(MERGE_SIZE * width * machines.length)
+                prices = self._joined(prices, min(room, MERGE_MOST))
             widest = MOST_MEMORY // Beam.bytes_per_node(len(self.members), machines.length)
             self._beam(prices, min(width, widest))
             if width >= widest and self.block is not None:
@@ -138,7 +143,7 @@ class Search:
         self._beam(prices, SCOUT)
         self._descend(prices, FEW_STEPS)
         self._beam(prices, SCOUT)
-        self._descend(prices, MOST_STEPS - FEW_STEPS)
+        self._descend(prices, MANY_STEPS)
         return prices
 
     def _adopt(self, prices: Prices) -> Prices:
@@ -150,7 +155,7 @@ class Search:
 
     def _descend(self, prices: Prices, steps: int) -> None:
         """Improve the prices, looking at the clock now and then."""
-        at_once = max(1, SLICE // len(prices.worth))
+        at_once = max(1, 4 * SLICE // len(prices.worth))
         while steps > 0 and not prices.exhausted:
             prices.descend(self.value, min(steps, at_once))
             self._lower(prices.bound)
@@ -173,7 +178,7 @@ class Search:
         Each machine takes part at most once, and all products together have at most ``limit``
         states.
         """
-        room, taken = limit, set()
+        room, taken, failed = limit, set(), 0
         for one, other in self._rivals(prices.claims):
             if one in taken or other in taken:
                 continue
@@ -182,6 +187,9 @@ class Search:
             floor = self._give_up_to_floor()
             machines = merged(prices, i, j, len(self.members[i]), floor, room)
             if machines is None:
+                failed += 1
+                if failed == MERGE_TRIES:
+                    break
                 continue
             taken |= {one, other}
             room -= max(0, len(machines.idle) - len(prices.machines.idle))
