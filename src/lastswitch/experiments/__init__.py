@@ -16,12 +16,16 @@ if TYPE_CHECKING:
         run_experiments,
     )
     from lastswitch.experiments.comparison import Comparison
+    from lastswitch.experiments.reproduction import reproduce
     from lastswitch.experiments.simulation import Run, simulate
+    from lastswitch.experiments.sweeps import read_sweep, run_sweep
 
 _HOMES = {
     "Comparison": "comparison",
     **dict.fromkeys(["Experiment", "FailedTasksError", "compare", "run_experiments"], "comparing"),
+    "reproduce": "reproduction",
     **dict.fromkeys(["Run", "simulate"], "simulation"),
+    **dict.fromkeys(["read_sweep", "run_sweep"], "sweeps"),
 }
 
 __all__ = [
@@ -30,7 +34,10 @@ __all__ = [
     "FailedTasksError",
     "Run",
     "compare",
+    "read_sweep",
+    "reproduce",
     "run_experiments",
+    "run_sweep",
     "simulate",
 ]
 

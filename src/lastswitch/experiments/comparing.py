@@ -37,6 +37,11 @@ class FailedTasksError(ExperimentError):
         What went wrong, task by task.
     finished
         By experiment, the comparison of the runs that finished (if any did).
+
+    Examples
+    --------
+    >>> FailedTasksError([Failure("policy 'x', run 3", "KeyError: 1", "")], {}).failures[0].label
+    "policy 'x', run 3"
     """
 
     def __init__(self, failures: Sequence[Failure], finished: Mapping[str, Comparison]) -> None:
@@ -52,7 +57,15 @@ class FailedTasksError(ExperimentError):
 
 @dataclass(frozen=True)
 class Experiment:
-    """One bandit and the policies to run on it; see :func:`compare` for the parts."""
+    """One bandit and the policies to run on it; see :func:`compare` for the parts.
+
+    Examples
+    --------
+    >>> from lastswitch.instances import two_arms
+    >>> Experiment(two_arms(), {"greedy": lambda bandit: ...}, horizon=0)
+    Traceback (most recent call last):
+    lastswitch.errors.ExperimentError: horizon must be a whole number, at least 1, got 0.
+    """
 
     bandit: Bandit
     policies: Mapping[str, Factory]

@@ -45,6 +45,14 @@ class PolicyRuns:
         Plays of each arm.
     visits
         Three rows over all runs: arm, tau, and how often that arm was played in that state.
+
+    Examples
+    --------
+    >>> visits = np.array([[0, 1], [1, 1], [1, 1]])
+    >>> one = Outcome(np.ones(2), np.ones(2), 1, np.array([1, 1]), visits)
+    >>> runs = PolicyRuns.gather({0: one, 1: one})
+    >>> runs.collected.shape, runs.visits.tolist()
+    ((2, 2), [[0, 1], [1, 1], [2, 2]])
     """
 
     runs: NDArray[np.int64]
@@ -87,6 +95,11 @@ class Comparator:
         Whether ``total`` is the best possible.
     curve
         Its expected reward up to each checkpoint.
+
+    Examples
+    --------
+    >>> Comparator(total=2.0, bound=2.0, exact=True, curve=np.array([1.0, 2.0])).exact
+    True
     """
 
     total: float

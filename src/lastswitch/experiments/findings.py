@@ -47,6 +47,13 @@ class Finding:
         Over all rounds, with 95 % confidence half widths.
     totals
         The total of each run.
+
+    Examples
+    --------
+    >>> row = Finding("Five arms", "greedy", None, "", 0.15, 778, 5, 5112, 774, 7, 774, 15,
+    ...               0.3, 0.0, 1812, 0.0, (774.0,))
+    >>> f"{row.difference:+.1%}"
+    '-0.5%'
     """
 
     experiment: str
@@ -76,7 +83,13 @@ class Finding:
 def findings(
     parts: Mapping[str, PaperExperiment], found: Mapping[str, Comparison]
 ) -> list[Finding]:
-    """Return one finding per instance and policy, in the order they were run."""
+    """Return one finding per instance and policy, in the order they were run.
+
+    Examples
+    --------
+    >>> findings({}, {})
+    []
+    """
     return [
         _finding(part, found[key], policy)
         for key, part in parts.items()
@@ -113,14 +126,32 @@ def _finding(part: PaperExperiment, found: Comparison, policy: str) -> Finding:
 
 
 def total_at(found: Comparison, policy: str, horizon: int) -> NDArray[np.float64]:
-    """Return each run's reward up to round ``horizon``, between checkpoints by a straight line."""
+    """Return each run's reward up to round ``horizon``, between checkpoints by a straight line.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> turns = {"turns": lambda: ls.FixedCycle([0, 1])}
+    >>> sure = ls.Bandit([([1.0], [0.0]), ([1.0], [0.0])], noise="none")
+    >>> total_at(ls.compare(sure, turns, 100, 2, n_jobs=1, progress=False), "turns", 40).tolist()
+    [40.0, 40.0]
+    """
     rounds = np.append(0, found.rounds)
     runs = found.policies[policy].collected
     return np.array([np.interp(horizon, rounds, np.append(0.0, run)) for run in runs])
 
 
 def settled(found: Comparison, policy: str) -> float:
-    """Return the mean expected reward per round over the last rounds."""
+    """Return the mean expected reward per round over the last rounds.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> turns = {"turns": lambda: ls.FixedCycle([0, 1])}
+    >>> sure = ls.Bandit([([1.0], [0.0]), ([1.0], [0.0])], noise="none")
+    >>> settled(ls.compare(sure, turns, 100, 2, n_jobs=1, progress=False), "turns")
+    1.0
+    """
     rounds, curve = found.rounds, found.expected(policy).mean
     start = int(np.searchsorted(rounds, (1 - SETTLED) * found.horizon))
     start = min(start, len(rounds) - 2) if len(rounds) > 1 else 0
@@ -128,7 +159,13 @@ def settled(found: Comparison, policy: str) -> float:
 
 
 def findings_table(rows: Sequence[Finding]) -> Table:
-    """Return paper, authors' code and this library side by side."""
+    """Return paper, authors' code and this library side by side.
+
+    Examples
+    --------
+    >>> [column.title for column in findings_table([]).shown][:2]
+    ['Instance', 'Policy']
+    """
     columns = [
         Column("experiment", "Instance"),
         Column("policy", "Policy"),
@@ -158,7 +195,15 @@ def findings_table(rows: Sequence[Finding]) -> Table:
 
 
 def table_1_table(cells: Sequence[Cell]) -> Table:
-    """Return Table 1 with what was measured beside each bound."""
+    """Return Table 1 with what was measured beside each bound.
+
+    Examples
+    --------
+    >>> print(table_1_table([Cell("arbitrary", "constant", "K", 2, 2.0, 2.0, 1.0)]).to_csv())
+    rest,streak,printed,block,bound,searched,made,says
+    arbitrary,constant,K,2,2.0,2.0,1.0,attained
+    <BLANKLINE>
+    """
     columns = [
         Column("rest", "At rest"),
         Column("streak", "Along a streak"),

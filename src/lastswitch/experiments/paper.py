@@ -33,7 +33,13 @@ RUNS = 10
 
 
 class Reported(NamedTuple):
-    """A total somebody else measured, over how many rounds; the error is one standard error."""
+    """A total somebody else measured, over how many rounds; the error is one standard error.
+
+    Examples
+    --------
+    >>> Reported(1564, 4, 5112).total
+    1564
+    """
 
     total: float
     error: float | None
@@ -59,6 +65,11 @@ class PaperExperiment:
         settles at; with a word on where that is from.
     code
         Totals collected by the authors' published code.
+
+    Examples
+    --------
+    >>> paper_experiments()["two-arms"].code["OracleGreedy"].horizon
+    3300
     """
 
     title: str

@@ -29,6 +29,11 @@ class Picture(NamedTuple):
         The instance whose comparison it shows; empty for the models.
     policies
         Which policies the paper shows; none for all of them, under the optimum.
+
+    Examples
+    --------
+    >>> [picture.name for picture in PICTURES if picture.ours]
+    ['ours-five-arms', 'ours-two-arms']
     """
 
     name: str

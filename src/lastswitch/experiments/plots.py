@@ -42,6 +42,11 @@ class Line(NamedTuple):
         How far its uncertainty reaches to either side.
     runs
         Single runs to draw faintly behind it, one per row.
+
+    Examples
+    --------
+    >>> Line("flat", np.arange(3.0), np.ones(3), "#000000").label
+    'flat'
     """
 
     label: str
@@ -123,6 +128,17 @@ def draw_comparison(
 
     ``colours`` by policy keep a policy's colour the same across figures; ``optimum=False``
     leaves the optimum's line out.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> from matplotlib.figure import Figure
+    >>> cycle = {"alternate": lambda: ls.FixedCycle([0, 1], initial=-1)}
+    >>> found = ls.compare(ls.instances.two_arms(), cycle, 50, 2, n_jobs=1, progress=False)
+    >>> ax = Figure().subplots()
+    >>> draw_comparison(ax, found, "reward")
+    >>> [text.get_text() for text in ax.texts]
+    ['alternate', 'optimum']
     """
     if what not in _VIEWS:
         raise ExperimentError(
@@ -150,7 +166,16 @@ def draw_comparison(
 
 
 def draw_lines(ax: Axes, lines: Sequence[Line]) -> None:
-    """Draw lines with their bands, and name each at its right end."""
+    """Draw lines with their bands, and name each at its right end.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = Figure().subplots()
+    >>> draw_lines(ax, [Line("flat", np.arange(3.0), np.ones(3), "#000000")])
+    >>> [text.get_text() for text in ax.texts]
+    ['flat']
+    """
     from matplotlib.ticker import FuncFormatter
 
     for line in lines:
@@ -179,7 +204,16 @@ def _disagree(runs: NDArray[np.float64]) -> bool:
 
 
 def label_ends(ax: Axes, labels: Sequence[tuple[str, float, str]]) -> None:
-    """Write each label beside the right edge at its height, moved apart where they would touch."""
+    """Write each label beside the right edge at its height, moved apart where they would touch.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = Figure().subplots()
+    >>> label_ends(ax, [("low", 0.5, "#000000"), ("high", 0.5, "#000000")])
+    >>> [round(float(text.get_position()[1]), 3) for text in ax.texts]
+    [0.469, 0.531]
+    """
     bottom, top = ax.get_ylim()
     heights = [(y - bottom) / (top - bottom) for _, y, _ in labels]
     for (text, _, paint), height, place in zip(labels, heights, spread(heights), strict=True):

@@ -38,6 +38,11 @@ class Reproduction(NamedTuple):
         What the numbers say.
     report
         The page to open.
+
+    Examples
+    --------
+    >>> Reproduction({}, [], ["It holds."], Path("results/report.html")).report.name
+    'report.html'
     """
 
     comparisons: dict[str, Comparison]
@@ -69,6 +74,17 @@ def reproduce(
         Other settings than the paper's (10 runs; 5112 rounds on five arms, 5060 on two).
     n_jobs, backend, progress
         As for :func:`~lastswitch.compare`.
+
+    Examples
+    --------
+    ``reproduce("results")`` writes ``results/report.html`` and all that it shows. What cannot be
+    written is told before anything is run:
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     reproduce(file.name, quick=True, progress=False)
+    Traceback (most recent call last):
+    lastswitch.errors.ExperimentError: cannot keep results in ...: Not a directory; choose ...
     """
     folder = Path(out)
     chosen_runs = runs if runs is not None else QUICK_RUNS if quick else RUNS

@@ -29,6 +29,11 @@ class Task:
         The hash of everything it depends on.
     origin
         Where its result comes from, kept with the result.
+
+    Examples
+    --------
+    >>> Task("absolute", "key", {"of": "abs"}, lambda x: {"value": abs(x)}, (-3,)).function(-3)
+    {'value': 3}
     """
 
     label: str
@@ -40,7 +45,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that raised: which one, the error in a line, and where."""
+    """A task that raised: which one, the error in a line, and where.
+
+    Examples
+    --------
+    >>> Failure("policy 'x', run 0", "KeyError: 1", "Traceback ...").error
+    'KeyError: 1'
+    """
 
     label: str
     error: str

@@ -23,7 +23,15 @@ _BATCH = 4096
 
 
 class AsksAndTells(Protocol):
-    """What :func:`simulate` needs of a policy."""
+    """What :func:`simulate` needs of a policy.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> policy: AsksAndTells = ls.FixedCycle([0, 1])
+    >>> policy.ask().arm
+    0
+    """
 
     def ask(self, subject: Any = None) -> Any:
         """Return the next pull, with at least an ``id`` and an ``arm``."""

@@ -14,7 +14,13 @@ STATED = "pointwise 95% confidence interval of the mean over independent runs (S
 
 
 class Interval(NamedTuple):
-    """A mean and how far its confidence interval reaches to either side."""
+    """A mean and how far its confidence interval reaches to either side.
+
+    Examples
+    --------
+    >>> Interval(np.float64(2.0), np.float64(0.5)).low == 1.5
+    np.True_
+    """
 
     mean: NDArray[np.float64]
     half: NDArray[np.float64]

@@ -44,6 +44,11 @@ class Cell(NamedTuple):
         The largest loss among random blocks.
     made
         The loss of the bandit made to be bad.
+
+    Examples
+    --------
+    >>> Cell("arbitrary", "constant", "K", 2, 2.0, searched=1.5, made=2.0).measured
+    2.0
     """
 
     rest: SideKind

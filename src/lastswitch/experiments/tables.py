@@ -27,6 +27,11 @@ class Column:
 
     A column without a title is for files only; ``half`` names the one whose numbers people read
     after a ± in this one.
+
+    Examples
+    --------
+    >>> Column("share", "Of optimum", ".1%", half="share_half").name
+    'share'
     """
 
     name: str

@@ -36,7 +36,14 @@ Factory = Callable[..., AsksAndTells]
 
 @dataclass(frozen=True)
 class Job:
-    """A policy to run on a bandit: everything but the number of the run."""
+    """A policy to run on a bandit: everything but the number of the run.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=100, seed=0).subjects
+    1
+    """
 
     bandit: Bandit
     name: str
@@ -60,6 +67,13 @@ class Outcome:
         Plays of each arm.
     visits
         Three rows: arm, tau, and how often that arm was played in that state.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> cycle = ls.FixedCycle([0, 1], initial=-1)
+    >>> Outcome.of(simulate(ls.instances.two_arms(), cycle, 10)).switches
+    9
     """
 
     collected: NDArray[np.float64]
@@ -94,7 +108,15 @@ def checkpoints(horizon: int) -> NDArray[np.int64]:
 
 
 def perform(job: Job, run: int) -> dict[str, Any]:
-    """Run one task and return its :class:`Outcome` as a dictionary."""
+    """Run one task and return its :class:`Outcome` as a dictionary.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> job = Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=10, seed=0)
+    >>> perform(job, run=0)["plays"].tolist()
+    [10, 0]
+    """
     noise, policy = task_seeds(job.seed, job.name, run)
     built = build(job.factory, job.bandit, policy)
     played = simulate(job.bandit, built, job.horizon, noise, subjects=job.subjects)
@@ -165,7 +187,15 @@ def describe(factory: Factory, bandit: Bandit) -> dict[str, Any]:
 
 
 def provenance(job: Job, policy: dict[str, Any]) -> dict[str, Any]:
-    """Return where a result comes from: versions, seed, instance and policy."""
+    """Return where a result comes from: versions, seed, instance and policy.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> job = Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=10, seed=7)
+    >>> provenance(job, {"type": "OracleGreedy"})["seed"]
+    7
+    """
     return {
         "task_version": TASK_VERSION,
         "streams": SCHEME,
