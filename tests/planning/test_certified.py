@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planning.planning_cases import problems, random_problem
 
 import lastswitch as ls
 from lastswitch.errors import ProblemError
@@ -17,6 +16,7 @@ from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force, search
 from lastswitch.planning.automata import Automata, block_automata
 from lastswitch.planning.certified import solve, solve_automata
+from planning.planning_cases import problems, random_problem
 
 
 def close(problem: BlockProblem) -> float:

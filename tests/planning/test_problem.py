@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planning.planning_cases import problems
 
 import lastswitch as ls
 from lastswitch.errors import BlockError, InputTypeError, ProblemError, StateError
 from lastswitch.families import FAMILIES, random_bandit
 from lastswitch.planning import BlockProblem, Terminal
+from planning.planning_cases import problems
 
 ZEROS = np.zeros((2, 3))
 

@@ -1,0 +1,129 @@
+"""Minimal automata, prices, deletions and products keep every block that matters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lastswitch.families import random_bandit
+from lastswitch.planning import BlockProblem, brute_force
+from lastswitch.planning.automata import Automata, block_automata
+from lastswitch.planning.beam import kth_largest
+from lastswitch.planning.fixing import fixed
+from lastswitch.planning.machines import compact
+from lastswitch.planning.prices import Prices
+from lastswitch.planning.products import merged
+from planning.planning_cases import problems
+
+
+def futures(automata: Automata) -> int:
+    """Count the distinct futures of the states some arm can reach: the reference, by recursion."""
+    known: dict[int, object] = {}
+    begin_last = int(automata.offset[-2])
+
+    def future(state: int) -> object:
+        if state < 0:
+            return None
+        if state not in known:
+            if state >= begin_last:
+                known[state] = ("end", float(automata.final[state - begin_last]))
+            else:
+                idle, pull = future(int(automata.idle[state])), future(int(automata.pull[state]))
+                dead = idle is None and pull is None
+                pay = float(automata.pay[state]) if pull is not None else 0.0
+                known[state] = None if dead else (idle, pull, pay)
+        return known[state]
+
+    for root in automata.root:
+        future(int(root))
+    return len({(_depth(each), each) for each in known.values() if each is not None})
+
+
+def _depth(future: object) -> int:
+    """Return how many slots a future spans, so that equal futures of two slots stay two."""
+    if isinstance(future, tuple) and future[0] != "end":
+        return 1 + _depth(future[0] if future[0] is not None else future[1])
+    return 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems)
+def test_minimal_machines_have_one_state_per_future(problem: BlockProblem) -> None:
+    """The kernel merges exactly what the recursive definition calls equal."""
+    automata = block_automata(problem)
+    machines = compact(automata)
+    assert machines is not None
+    assert len(machines.idle) == futures(automata)
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems, steps=st.integers(0, 40))
+def test_any_prices_bound_every_block(problem: BlockProblem, steps: int) -> None:
+    """Weak duality: the bound of any prices is at least the best value."""
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    prices = Prices(machines)
+    best = brute_force.solve(problem).bound
+    before = prices.bound
+    prices.descend(best, steps)
+    assert best - 1e-7 <= prices.bound <= before
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems)
+def test_deleting_arcs_keeps_what_beats_the_floor(problem: BlockProblem) -> None:
+    """After deleting what cannot beat a floor below the optimum, the bound still holds."""
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    prices = Prices(machines)
+    best = brute_force.solve(problem).bound
+    prices.descend(best, 20)
+    left = fixed(prices, best - 1e-6 * max(1.0, abs(best)))
+    assert left is not None
+    assert Prices(left, prices.price).bound >= best - 1e-7 * max(1.0, abs(best))
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems)
+def test_a_product_tightens_the_bound_and_keeps_it_true(problem: BlockProblem) -> None:
+    """Two machines taken together: the bound at the same prices falls, never below the optimum."""
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    if len(machines.root) < 2:
+        return
+    prices = Prices(machines)
+    both = merged(prices, 0, 1, 1, floor=-np.inf, limit=20_000)
+    best, scale = brute_force.solve(problem).bound, 1e-9 * max(1.0, abs(prices.bound))
+    assert both is not None
+    assert len(both.root) == len(machines.root) - 1
+    assert best - scale <= Prices(both, prices.price).bound <= prices.bound + scale
+
+
+def test_a_product_beyond_its_limit_is_refused() -> None:
+    """None, instead of more states than allowed."""
+    problem = BlockProblem.from_bandit(random_bandit("uniform", 3, 12, 0), 12)
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    assert merged(Prices(machines), 0, 1, 1, floor=-np.inf, limit=50) is None
+
+
+def test_a_flat_curve_needs_few_states() -> None:
+    """A step at 2 has a handful of memories, whatever the length of the block."""
+    step = np.array([[0.0] + [0.9] * 60])
+    problem = BlockProblem(step, [[0.0]], np.zeros((1, 60)))
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    assert (machines.hi - machines.lo).max() <= 4
+
+
+@given(
+    values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60),
+    data=st.data(),
+)
+def test_quickselect_finds_the_kth_largest(values: list[float], data: st.DataObject) -> None:
+    """The same as sorting."""
+    k = data.draw(st.integers(1, len(values)))
+    found = kth_largest(np.array(values), len(values), k)
+    assert found == pytest.approx(sorted(values, reverse=True)[k - 1])
