@@ -263,4 +263,5 @@ def test_an_optimum_prints_what_it_knows():
     """The text says the fraction, and whether it is proven."""
     assert str(ls.optimal_average(two_arms())) == "best average: 0.5 = 1/2 (exact)"
     found = ls.Optimum(value=0.5, bound=0.6, exact=False, fraction=Fraction(1, 2), horizon=3)
-    assert "at most 20.00% below" in str(found)
+    assert "nothing can exceed 0.6" in str(found)
+    assert found.gap == pytest.approx(0.2)

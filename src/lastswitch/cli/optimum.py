@@ -57,13 +57,9 @@ def optimum(
 
 
 def _text(bandit: Bandit, best: Optimum) -> str:
-    """Say the value, what it is measured against, and what to play."""
-    lines = [str(best)]
-    if not best.exact:
-        lines.append(f"no policy can do better than {best.bound:.6g}")
+    """Say the value, how sure it is, and what to play."""
     arms = best.cycle or best.sequence
     names = [bandit.names[arm] for arm in arms[:_SHOWN]]
     more = f", … ({len(arms)} rounds)" if len(arms) > _SHOWN else ""
     verb = "repeat" if best.cycle else "play"
-    lines.append(f"{verb}: {', '.join(names)}{more}")
-    return "\n".join(lines)
+    return f"{best}\n{verb}: {', '.join(names)}{more}"

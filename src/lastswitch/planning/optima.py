@@ -138,7 +138,7 @@ class Optimum:
             shown += f" = {self.fraction}"
         if self.exact:
             return f"best {what}: {shown} (exact)"
-        return f"best {what} found: {shown} (at most {self.gap:.2%} below the best possible)"
+        return f"best {what} found: {shown} (nothing can exceed {self.bound:.6g})"
 
 
 def optimal_average(
