@@ -26,7 +26,7 @@ def duck():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_states_in_order_equal_a_replay(duck, kind, seed):
     """Each event a round: rest, run and first play agree with moving every state by hand."""
     rows = random_log(np.random.default_rng(seed), kind)

@@ -10,13 +10,15 @@ import numpy as np
 from lastswitch.curves import Curve
 from lastswitch.logs.counts import Counts, Floats, Tally
 from lastswitch.logs.estimates import (
-    Bools,
     Estimate,
     Interval,
+    Spans,
     falling,
     interval,
     level_tail,
     pool_sparse,
+    pool_starts,
+    pooled_sums,
     smoothed,
 )
 
@@ -39,8 +41,8 @@ class Shape:
     way the log itself was.
     """
 
-    rest: Bools
-    streak: Bools
+    rest: Spans
+    streak: Spans
     weights: Floats
     depth: int
     smooth: float | None
@@ -103,64 +105,59 @@ def fit_arm(counts: Counts, arm: int, rules: FitRules, binary: bool) -> ArmFit:
     """Fit one arm's curve to its counts."""
     groups = counts.by_group(arm)
     events, total = counts.pooled.events[arm], counts.pooled.total[arm]
-    rest_pools, rest_seen = _side(groups, _columns(counts, events, "rest"), rules, binary)
-    streak_pools, streak_seen = _side(groups, _columns(counts, events, "streak"), rules, binary)
-    overall = total.sum() / events.sum()
-    shape = Shape(
-        rest_pools,
-        streak_pools,
-        events,
-        counts.rest,
-        rules.smooth,
-        np.full(counts.width, overall),
-    )
+    rested = _seen_side(groups, slice(1, 1 + counts.rest), rules, binary)
+    repeated = _seen_side(groups, slice(1 + counts.rest, counts.width), rules, binary)
+    overall = np.full(counts.width, total.sum() / events.sum())
+    shape = Shape(rested.levelled, repeated.levelled, events, counts.rest, rules.smooth, overall)
     rest, streak = shape.rest_values(events, total), shape.streak_values(events, total)
-    kept = shape.fallback.copy()
-    kept[1 : 1 + len(rest_pools)] = rest[: len(rest_pools)]
-    kept[1 + counts.rest : 1 + counts.rest + len(streak_pools)] = streak[: len(streak_pools)]
-    shape = replace(shape, fallback=kept)
-    first = interval(_picked(groups, [0]), rules.level, binary)
+    kept = overall.copy()
+    for begin, side, values in ((1, rested, rest), (1 + counts.rest, repeated, streak)):
+        kept[begin : begin + len(side.spans)] = values[: len(side.spans)]
+    first = interval(_picked(groups, 0, 1), rules.level, binary)
+    sides: tuple[Side, Side] = ("rest", "streak")
     return ArmFit(
         counts.names[arm],
         _trimmed(rest, streak),
-        Estimate(None, int(events[0]), first.mean, first.low, first.high, first.mean, ()),
-        _estimates(1, events[1:], rest, rest_seen, rules, "rest"),
-        _estimates(-1, events[1 + counts.rest :], streak, streak_seen, rules, "streak"),
-        (*(("rest",) if not rest_seen else ()), *(("streak",) if not streak_seen else ())),
-        shape,
+        Estimate(None, int(events[0]), first.mean, first.low, first.high, first.mean),
+        _estimates(1, rested, rest),
+        _estimates(-1, repeated, streak),
+        tuple(name for name, side in zip(sides, (rested, repeated), strict=True) if not side.seen),
+        replace(shape, fallback=kept),
     )
 
 
-def _columns(counts: Counts, events: Floats, side: Side) -> list[int]:
-    """Return the columns of one side, down to the deepest that has events."""
-    begin, size = (1, counts.rest) if side == "rest" else (1 + counts.rest, counts.streak)
-    seen = np.flatnonzero(events[begin : begin + size])
-    return list(range(begin, begin + int(seen[-1]) + 1)) if len(seen) else []
+class _Seen(NamedTuple):
+    """One side of an arm: events by state, pools, what is seen in each, pools once levelled."""
+
+    events: Floats
+    spans: Spans
+    seen: list[Interval]
+    levelled: Spans
 
 
-def _side(
-    groups: Tally, columns: list[int], rules: FitRules, binary: bool
-) -> tuple[Bools, list[Interval]]:
-    """Return which states are read together, and what is seen in each."""
-    if not columns:
-        return np.zeros((0, 0), dtype=bool), []
-    matrix = pool_sparse(groups.events[:, columns].sum(axis=0), rules.min_events)
-    seen: list[Interval] = []
-    for state, pool in enumerate(matrix):
-        alike = state > 0 and np.array_equal(pool, matrix[state - 1])
-        chosen = [columns[place] for place in np.flatnonzero(pool)]
-        seen.append(seen[-1] if alike else interval(_picked(groups, chosen), rules.level, binary))
-    means, errors = (np.array([getattr(s, field) for s in seen]) for field in ("mean", "error"))
-    return level_tail(matrix, means, errors), seen
+def _seen_side(groups: Tally, columns: slice, rules: FitRules, binary: bool) -> _Seen:
+    """Pool the sparse states of one side, down to the deepest that has events."""
+    side = Tally(*(table[:, columns] for table in groups))
+    events = side.events.sum(axis=0)
+    depth = int(np.flatnonzero(events)[-1]) + 1 if events.any() else 0
+    spans = pool_sparse(events[:depth], rules.min_events)
+    if not depth:
+        return _Seen(events[:0], spans, [], spans)
+    starts = pool_starts(spans)
+    pools = [interval(_picked(side, *spans[at]), rules.level, binary) for at in starts]
+    means, errors = np.array([(pool.mean, pool.error) for pool in pools]).T
+    lengths = np.diff([*starts, depth])
+    seen = [pool for pool, many in zip(pools, lengths, strict=True) for _ in range(many)]
+    return _Seen(events[:depth], spans, seen, level_tail(spans, means, errors))
 
 
-def _picked(groups: Tally, columns: list[int]) -> Tally:
-    return Tally(*(table[:, columns].sum(axis=1) for table in groups))
+def _picked(groups: Tally, begin: int, end: int) -> Tally:
+    return Tally(*(table[:, begin:end].sum(axis=1) for table in groups))
 
 
-def _pooled(pools: Bools, events: Floats, total: Floats, fallback: Floats) -> Floats:
-    many = events @ pools.T
-    return np.where(many > 0, total @ pools.T / np.maximum(many, 1.0), fallback)
+def _pooled(spans: Spans, events: Floats, total: Floats, fallback: Floats) -> Floats:
+    many = pooled_sums(spans, events)
+    return np.where(many > 0, pooled_sums(spans, total) / np.maximum(many, 1.0), fallback)
 
 
 def _trimmed(rest: Floats, streak: Floats) -> Curve:
@@ -170,20 +167,18 @@ def _trimmed(rest: Floats, streak: Floats) -> Curve:
     return Curve(curve.rest[: support.rest], curve.streak[: support.streak])
 
 
-def _estimates(
-    sign: int, events: Floats, values: Floats, seen: list[Interval], rules: FitRules, side: Side
-) -> tuple[Estimate, ...]:
-    sizes = events[: len(seen)]
-    pools = pool_sparse(sizes, rules.min_events)
+def _estimates(sign: int, side: _Seen, values: Floats) -> tuple[Estimate, ...]:
     return tuple(
         Estimate(
-            sign * (place + 1),
-            int(sizes[place]),
+            sign * state,
+            int(events),
             found.mean,
             found.low,
             found.high,
-            float(values[place]),
-            tuple(sign * (int(state) + 1) for state in np.flatnonzero(pools[place])),
+            float(value),
+            (sign * (int(begin) + 1), sign * int(end)) if end - begin > 1 else None,
         )
-        for place, found in enumerate(seen)
+        for state, (events, found, value, (begin, end)) in enumerate(
+            zip(side.events, side.seen, values, side.spans, strict=False), start=1
+        )
     )

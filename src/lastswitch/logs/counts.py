@@ -72,11 +72,10 @@ class Counts:
     def by_group(self, arm: int) -> Tally:
         """Return the sums of one arm, shape (groups, columns)."""
         mine = self._rows_of(arm)
-        shape = (self.groups, self.width)
-        tables = (np.zeros(shape), np.zeros(shape), np.zeros(shape))
-        for table, values in zip(tables, self._sums, strict=True):
-            np.add.at(table, (self.group[mine], self.column[mine]), values[mine])
-        return Tally(*tables)
+        cell = self.group[mine] * self.width + self.column[mine]
+        size, shape = self.groups * self.width, (self.groups, self.width)
+        tables = [np.bincount(cell, sums[mine], minlength=size) for sums in self._sums]
+        return Tally(*(table.astype(np.float64).reshape(shape) for table in tables))
 
     @property
     def _sums(self) -> tuple[Floats, Floats, Floats]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from lastswitch.logs.counts import Floats, Tally
 
-Bools = NDArray[np.bool_]
+#: Rows ``begin, end`` (end excluded): the states that one state is estimated from.
+Spans = NDArray[np.int64]
 
 # States deeper than some rest are taken as one when nothing tells them apart at this level.
 _ALIKE = 0.01
@@ -35,9 +36,9 @@ class Interval(NamedTuple):
 class Estimate:
     """What the log says about one arm in one state.
 
-    ``mean``, ``low`` and ``high`` are of the events in ``states``: the state itself, or, where it
-    has too few, the neighbours it was pooled with. ``value`` is what the curve uses.
-    ``tau`` is None for "never played before".
+    ``mean``, ``low`` and ``high`` are of the events of the state itself, or, where it has too few,
+    of all states from ``pooled[0]`` to ``pooled[1]``. ``value`` is what the curve uses. ``tau`` is
+    None for "never played before".
     """
 
     tau: int | None
@@ -46,7 +47,7 @@ class Estimate:
     low: float
     high: float
     value: float
-    states: tuple[int, ...]
+    pooled: tuple[int, int] | None = None
 
 
 def interval(tally: Tally, level: float, binary: bool) -> Interval:
@@ -63,7 +64,7 @@ def interval(tally: Tally, level: float, binary: bool) -> Interval:
     >>> round(found.mean, 3), round(found.low, 2), round(found.high, 2)
     (0.5, 0.43, 0.57)
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     events, total = float(tally.events.sum()), float(tally.total.sum())
     if events == 0:
@@ -73,7 +74,7 @@ def interval(tally: Tally, level: float, binary: bool) -> Interval:
     groups = int(np.count_nonzero(tally.events))
     effect = _design_effect(tally, mean, spread)
     worth = events / effect
-    quantile = float(t.ppf((1 + level) / 2, max(groups - 1, 1) if groups > 1 else max(events, 2)))
+    quantile = float(stdtrit(groups - 1 if groups > 1 else max(events, 2), (1 + level) / 2))
     if binary or spread == 0.0:  # identical rewards say nothing of their spread: Wilson does
         centre = (mean + quantile**2 / (2 * worth)) / (1 + quantile**2 / worth)
         half = (quantile / (1 + quantile**2 / worth)) * np.sqrt(
@@ -100,8 +101,8 @@ def _design_effect(tally: Tally, mean: float, spread: float) -> float:
     return max(clustered / (spread / events), 1.0)
 
 
-def pool_sparse(events: Floats, least: int) -> Bools:
-    """Say which states each state is estimated from, as a square matrix of booleans.
+def pool_sparse(events: Floats, least: int) -> Spans:
+    """Say which states each state is estimated from, as rows ``begin, end`` (end excluded).
 
     A state with at least ``least`` events stands alone. Sparser neighbours are joined, in order,
     until they have enough together; what is still too little borrows the next state before it
@@ -109,13 +110,13 @@ def pool_sparse(events: Floats, least: int) -> Bools:
 
     Examples
     --------
-    >>> pool_sparse(np.array([50.0, 3, 4, 50]), least=5).astype(int).tolist()
-    [[1, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
-    >>> pool_sparse(np.array([50.0, 3]), least=5).astype(int).tolist()
-    [[1, 0], [1, 1]]
+    >>> pool_sparse(np.array([50.0, 3, 4, 50]), least=5).tolist()
+    [[0, 1], [1, 3], [1, 3], [3, 4]]
+    >>> pool_sparse(np.array([50.0, 3]), least=5).tolist()
+    [[0, 1], [0, 2]]
     """
     size = len(events)
-    matrix = np.eye(size, dtype=bool)
+    spans = np.stack([np.arange(size), np.arange(size) + 1], axis=1)
     for begin, end in _sparse_runs(events, least):
         cuts, held = [begin], 0.0
         for state in range(begin, end):
@@ -123,13 +124,13 @@ def pool_sparse(events: Floats, least: int) -> Bools:
             if held >= least:
                 cuts.append(state + 1)
                 held = 0.0
-        borrows = len(cuts) == 1
-        cuts = [begin, end] if borrows else [*cuts[:-1], end]  # what is left joins the last pool
+        if len(cuts) == 1:  # not enough together: borrow a neighbour, if there is one
+            spans[begin:end] = (begin - 1, end) if begin else (0, min(end + 1, size))
+            continue
+        cuts[-1] = end  # what is left over joins the last pool
         for low, high in pairwise(cuts):
-            matrix[low:high, low:high] = True
-        if borrows and size > end - begin:
-            matrix[begin:end, begin - 1 if begin > 0 else end] = True
-    return matrix
+            spans[low:high] = low, high
+    return spans
 
 
 def _sparse_runs(events: Floats, least: int) -> Iterator[tuple[int, int]]:
@@ -138,28 +139,48 @@ def _sparse_runs(events: Floats, least: int) -> Iterator[tuple[int, int]]:
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
-def level_tail(matrix: Bools, means: Floats, errors: Floats) -> Bools:
-    """Join the deepest states that cannot be told apart into one: the curve has levelled off.
-
-    It levels off at the first state from which on all may have the same mean: all together, each
-    one against all, and the first against those after it.
+def pool_starts(spans: Spans) -> list[int]:
+    """Return the first state of every pool.
 
     Examples
     --------
-    >>> means, errors = np.array([0.1, 0.5, 0.52]), np.array([0.02, 0.02, 0.02])
-    >>> level_tail(np.eye(3, dtype=bool), means, errors).astype(int).tolist()
-    [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
+    >>> pool_starts(np.array([[0, 1], [1, 3], [1, 3]]))
+    [0, 1]
     """
-    changes = (matrix[1:] != matrix[:-1]).any(axis=1)
-    pools = np.array([0, *(np.flatnonzero(changes) + 1)])
-    weight = 1 / np.maximum(errors[pools], 1e-9) ** 2
-    level = next(
-        place for place in range(len(pools)) if _alike(means[pools[place:]], weight[place:])
-    )
-    begin = int(pools[level])
-    joined = matrix.copy()
-    joined[begin:] = False
-    joined[begin:, begin:] = True
+    changes = (spans[1:] != spans[:-1]).any(axis=1)
+    return [0, *(np.flatnonzero(changes) + 1).tolist()]
+
+
+def pooled_sums(spans: Spans, values: Floats) -> Floats:
+    """Return the sum of ``values`` over each span, along the last axis.
+
+    Examples
+    --------
+    >>> pooled_sums(np.array([[0, 1], [0, 2]]), np.array([5.0, 3.0])).tolist()
+    [5.0, 8.0]
+    """
+    start = np.zeros((*values.shape[:-1], 1))
+    upto = np.concatenate([start, np.cumsum(values, axis=-1)], axis=-1)
+    return np.asarray(upto[..., spans[:, 1]] - upto[..., spans[:, 0]])
+
+
+def level_tail(spans: Spans, means: Floats, errors: Floats) -> Spans:
+    """Join the deepest states that cannot be told apart into one: the curve has levelled off.
+
+    It levels off at the first state from which on all may have the same mean: all together, each
+    one against all, and the first against those after it. ``means`` and ``errors`` are per pool.
+
+    Examples
+    --------
+    >>> spans = np.array([[0, 1], [1, 2], [2, 3]])
+    >>> level_tail(spans, np.array([0.1, 0.5, 0.52]), np.full(3, 0.02)).tolist()
+    [[0, 1], [1, 3], [1, 3]]
+    """
+    weight = 1 / np.maximum(errors, 1e-9) ** 2
+    level = next(pool for pool in range(len(means)) if _alike(means[pool:], weight[pool:]))
+    begin = pool_starts(spans)[level]
+    joined = spans.copy()
+    joined[begin:] = begin, len(spans)
     return joined
 
 

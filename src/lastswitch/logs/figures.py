@@ -63,7 +63,7 @@ def _draw_seen(ax: Axes, fitted: ArmFit, tint: str) -> list[tuple[float, int]]:
     if fitted.first.events:
         drawn.append((_first_place(fitted), fitted.first))
     for pooled in (False, True):
-        chosen = [(x, s) for x, s in drawn if (len(s.states) > 1) is pooled]
+        chosen = [(x, s) for x, s in drawn if (s.pooled is not None) is pooled]
         if not chosen:
             continue
         x, means, lows, highs = np.array([(x, s.mean, s.low, s.high) for x, s in chosen]).T

@@ -79,7 +79,7 @@ def rows(fit: CurveFit) -> list[dict[str, Any]]:
             "low": state.low,
             "high": state.high,
             "value": state.value,
-            "pooled": " ".join(map(str, state.states)) if len(state.states) > 1 else "",
+            "pooled": "" if state.pooled is None else "{} to {}".format(*state.pooled),
         }
         for arm in fit.arms
         for state in (arm.first, *arm.estimates)
