@@ -9,7 +9,8 @@ The graph has at most as many states as the product of the arms' distinct states
 counts one, a curve flat from D on about D plus its streak, a season of period p about p, and arms
 with equal curves are taken together. Play reaches only part of the product (no two arms can have
 rested equally long before their curves flatten), and time grows in proportion: about a second per
-hundred thousand joint states of five arms, milliseconds for the paper's instances.
+hundred thousand joint states reached, milliseconds for the paper's instances
+(``benchmarks/optima.py``).
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Optimum:
     value
         What the schedule pays: per round for an average, in all for a total.
     bound
-        No policy can do better; ``bound >= best possible >= value``.
+        No policy (for ``best_cycle``, no cycle that short) can do better;
+        ``bound >= best possible >= value``.
     exact
         Whether ``value`` is the best possible (up to rounding).
     fraction
@@ -78,7 +80,7 @@ class Optimum:
     --------
     >>> best = Optimum(value=0.5, bound=0.6, exact=False, fraction=Fraction(1, 2), cycle=(0, 1))
     >>> print(best)
-    best average found: 0.5 = 1/2 (at most 20.00% below the best possible)
+    best average found: 0.5 = 1/2 (nothing can exceed 0.6)
     """
 
     value: float
