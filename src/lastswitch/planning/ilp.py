@@ -6,6 +6,8 @@ The programs themselves, and what had to be settled in them, are in
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from lastswitch.planning._highs import Model
@@ -53,12 +55,15 @@ def solve(
     >>> np.asarray(solution.block).tolist(), round(solution.bound, 6)
     ([0, 1, 0], 0.9)
     """
+    began = time.perf_counter()
     program = build_program(problem, form)
     block = _known_block(problem, warm)
-    ended = Model(program, integer=True).optimise(
+    model = Model(program, integer=True)
+    spent = time.perf_counter() - began  # writing a large program down takes its time, too
+    ended = model.optimise(
         variables_of(program, block),
         gap=gap,
-        time_limit=time_limit,
+        time_limit=None if time_limit is None else max(time_limit - spent, 0.0),
         known=(problem.value(block), free_choice_bound(problem)),
         progress=progress,
     )
