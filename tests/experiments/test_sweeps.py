@@ -77,6 +77,7 @@ def test_a_sweep_says_what_the_call_says(folder):
         ("block = [[0, 1], [0, 1, 1]]", "block = 3", r"policy 'cycle': each must hold lists"),
         ('type = "OracleGreedy"', "", "policy 'greedy' needs a type"),
         ('paper = "two-arms"', "paper = 2", "instance 'paper' must be a text"),
+        ("mine =", '"paper " =', "would be saved to one file"),
         ("[instances]", "[instances", "not valid TOML"),
     ],
 )

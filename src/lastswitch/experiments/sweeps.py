@@ -153,6 +153,13 @@ def _experiments(data: Mapping[str, Any], folder: Path) -> dict[str, Experiment]
     policies: dict[str, Factory] = {}
     for name, entry in data["policies"].items():
         policies |= _variants(name, entry)
+    files: dict[str, str] = {}
+    for name in data["instances"]:
+        other = files.setdefault(slug(name), name)
+        if other != name:
+            raise ExperimentError(
+                f"instances {other!r} and {name!r} would be saved to one file; rename one."
+            )
     settings = {key: data[key] for key in ("horizon", "runs", "seed", "subjects") if key in data}
     return {
         name: Experiment(_bandit(name, text, folder), policies, **settings)
