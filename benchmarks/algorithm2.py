@@ -16,7 +16,7 @@ from benchmarks._problems import FAMILIES, problem
 from benchmarks._table import keep, print_table
 from lastswitch.planning import plan_block, relaxation
 
-SIZES = [(3, 4), (5, 4), (4, 8), (5, 12)]
+SIZES = [(3, 4), (5, 4), (4, 8), (5, 10)]
 
 
 def losses(family: str, n_arms: int, length: int, seeds: int) -> list[float]:
@@ -39,7 +39,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for n_arms, length in SIZES[:2] if quick else SIZES:
         for family in FAMILIES:
-            shares = losses(family, n_arms, length, 10 if quick else 50)
+            shares = losses(family, n_arms, length, 10 if quick else 30)
             missed = [share for share in shares if share > 1e-7]
             rows.append(
                 {
