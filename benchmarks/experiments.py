@@ -19,6 +19,7 @@ from typing import Any
 import lastswitch as ls
 from lastswitch.experiments.simulation import reference_run
 from lastswitch.experiments.tasks import Job, perform
+from lastswitch.learning import UCB1, ThompsonSampling
 
 
 def seconds(work: Callable[[], Any], repeats: int = 3) -> float:
@@ -43,6 +44,8 @@ def simulator(rounds: int) -> None:
     policies: dict[str, Callable[[], ls.Policy]] = {
         "FixedCycle": lambda: ls.FixedCycle([0, 1, 2], 5, initial=-1),
         "OracleGreedy": lambda: ls.OracleGreedy(bandit),
+        "UCB1": lambda: UCB1(5, initial=-1),
+        "Thompson": lambda: ThompsonSampling(5, initial=-1),
     }
     print(f"simulate, five arms, {rounds:,} rounds")
     print(f"{'policy':14} {'rounds/s':>10} {'bare ask/tell':>14} {'of bare':>8} {'definition':>11}")

@@ -35,7 +35,7 @@ def slow(seed, initial):
 
 if __name__ == "__main__":
     bandit = ls.instances.two_arms()
-    found = ls.compare(bandit, {"slow": slow}, 200, 160, n_jobs=2, store=store, progress=False)
+    found = ls.compare(bandit, {"slow": slow}, 200, 120, n_jobs=2, store=store, progress=False)
     found.save(out)
 """
 
@@ -59,7 +59,7 @@ def test_a_sweep_killed_twice_ends_in_the_same_bytes(tmp_path):
     script.write_text(SWEEP)
     log.touch()
     command = [sys.executable, script, log, store, tmp_path / "killed.npz"]
-    for enough in (10, 60):
+    for enough in (10, 45):
         before = len(log.read_text().split())
         done = runs_stored(store)
         process = subprocess.Popen(command, start_new_session=True)
@@ -73,17 +73,17 @@ def test_a_sweep_killed_twice_ends_in_the_same_bytes(tmp_path):
         built = {int(seed) for seed in log.read_text().split()[before:]}
         assert not built & done
     before, done = len(log.read_text().split()), runs_stored(store)
-    assert 60 <= len(done) < 160
+    assert 45 <= len(done) < 120
     assert subprocess.run(command, check=False, timeout=60).returncode == 0
     built = [int(seed) for seed in log.read_text().split()[before:]]
-    assert len(built) == len(set(built)) == 160 - len(done)
+    assert len(built) == len(set(built)) == 120 - len(done)
     assert not set(built) & done
 
     whole = ls.compare(
         TWO,
         {"slow": lambda seed, initial: ls.FixedCycle([0, 1], initial=initial)},
         200,
-        160,
+        120,
         n_jobs=1,
         progress=False,
     )

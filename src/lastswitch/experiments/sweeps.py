@@ -30,7 +30,6 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +43,6 @@ from lastswitch.experiments.progress import Report
 from lastswitch.experiments.tasks import Factory
 
 _TOP = ("horizon", "runs", "seed", "subjects", "instances", "policies")
-#: Where a policy's name is looked up.
-_HOMES = ("lastswitch.learning",)
 
 
 def read_sweep(path: str | os.PathLike[str]) -> dict[str, Experiment]:
@@ -202,25 +199,21 @@ def _variants(name: str, entry: Any) -> dict[str, Factory]:
 
 def _policy(name: str, kind: str) -> Callable[..., Any]:
     """Return the policy class called ``kind``."""
-    from lastswitch.learning import Policy
+    import lastswitch.learning as learning
 
-    known: list[str] = []
-    for home in _HOMES:
-        module = import_module(home)
-        found = getattr(module, kind, None)
-        if isinstance(found, type) and issubclass(found, Policy) and found is not Policy:
-            return found
-        exported = (entry for entry in module.__all__ if entry != "Policy")
-        known += [
-            entry
-            for entry in exported
-            if isinstance(getattr(module, entry, None), type)
-            and issubclass(getattr(module, entry), Policy)
-        ]
-    raise ExperimentError(
-        f"policy {name!r}: there is no policy type {kind!r}{suggestion(kind, known)}; "
-        f"types are {', '.join(sorted(set(known)))}."
-    )
+    known = {
+        entry: found
+        for entry in learning.__all__
+        for found in [getattr(learning, entry)]
+        if isinstance(found, type) and issubclass(found, learning.Policy)
+    }
+    del known["Policy"]
+    if kind not in known:
+        raise ExperimentError(
+            f"policy {name!r}: there is no policy type {kind!r}{suggestion(kind, known)}; "
+            f"types are {', '.join(sorted(known))}."
+        )
+    return known[kind]
 
 
 def _known(where: str, key: str, known: tuple[str, ...]) -> None:
