@@ -41,8 +41,8 @@ def numbered(fit, truth):
 def test_intervals_cover_the_truth_as_often_as_they_say(spread):
     """95 % intervals of well-counted states cover in 93 to 97 %, also when subjects differ."""
     hits = []
-    for seed in range(4):
-        fit = fit_curves(simulate(TRUTH, subjects=250, rounds=160, seed=seed, spread=spread))
+    for seed in range(3):
+        fit = fit_curves(simulate(TRUTH, subjects=250, rounds=120, seed=seed, spread=spread))
         hits += [
             state.low <= TRUTH.mean(number, state.tau) <= state.high
             for number, arm in numbered(fit, TRUTH)
