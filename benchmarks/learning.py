@@ -4,7 +4,7 @@ Every policy plays the same bandits with the same noise; a figure is the share o
 expected total (``optimal_total``, or its upper bound where the optimum is out of reach), so 1 is
 perfect play from the first round. Intervals are 95 % over runs, or over instances.
 
-Run ``python -m benchmarks.learning [--quick] [--figure docs/assets/rotation_regret]``.
+Run ``python -m benchmarks.learning [--quick] [--part tables|regret] [--figure STEM]``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ Factory = Callable[[ls.Bandit, int, int], Any]
 FAMILIES = ("spike", "step", "monotone", "seasonal", "satiating", "mixed")
 #: Arms and depth; the last is deeper than RotationUCB's table.
 SHAPES = ((2, 8), (3, 6), (5, 8), (7, 6), (10, 8), (2, 30))
-BARS = {"five arms": 0.98, "two arms": 0.99, "random": 0.97, "worst run": 0.85}
 
 
 class Case(NamedTuple):
@@ -78,6 +77,18 @@ POLICIES: Mapping[str, Factory] = {
     "OracleGreedy (knows curves)": lambda b, T, s: ls.OracleGreedy(b, seed=s),
     "FrequencyPolicy (knows curves)": lambda b, T, s: FrequencyPolicy(b, runs=3, seed=s),
 }
+
+#: Those compared on the random instances too.
+ON_SUITE = (
+    "RotationUCB",
+    "ISICombUCB1",
+    "UCB1",
+    "CombUCB1",
+    "Lookahead, 2 steps",
+    "ExploreThenCommit",
+    "OracleGreedy (knows curves)",
+    "FrequencyPolicy (knows curves)",
+)
 
 
 def _block(bandit: ls.Bandit) -> int:
@@ -227,48 +238,58 @@ def draw_regret(curves: Mapping[str, Mapping[str, Sequence[float]]], stem: str) 
         plt.close(figure)
 
 
+def compare_learners(quick: bool) -> None:
+    """Print and keep the tables."""
+    runs, horizon = (2, 2000) if quick else (10, 10_000)
+    paper = paper_table(runs)
+    print_table("share of the optimum, the paper's instances", paper)
+    cases = suite(horizon)
+    rows, every = suite_table(cases, ON_SUITE[:3] if quick else ON_SUITE, 1 if quick else 3)
+    print_table(f"share of the optimum, {len(cases)} random instances, T = {horizon}", rows)
+    families = family_table(every)
+    print_table("the same, by family", families)
+    ours, paper_s = every["RotationUCB"], every["ISICombUCB1"]
+    behind = [case for case in ours if np.mean(ours[case]) < np.mean(paper_s[case])]
+    print(f"instances where ISICombUCB1 earns more than RotationUCB: {behind or 'none'}")
+    subjects = subjects_table(1 if quick else 5)
+    print_table("50 subjects × 200 rounds, sharing what is learned", subjects)
+    if not quick:
+        about = "Share of the best possible expected total; 95 % intervals over runs or instances."
+        each = [
+            {"instance": case.name, "optimum": "exact" if case.exact else "bound"}
+            | {name: float(np.mean(every[name][case.name])) for name in ON_SUITE}
+            for case in cases
+        ]
+        tables = {"paper": paper, "random": rows, "families": families, "subjects": subjects}
+        keep("learning", "Learning", about, {**tables, "instances": each})
+
+
+def follow_regret(quick: bool, figure: str | None) -> None:
+    """Print, keep and draw how RotationUCB's regret grows."""
+    curves = regret_curves(10_000 if quick else 1_000_000, 1 if quick else 3)
+    rows = [
+        {"instance": name, **{f"T = {T:,}": _at(curve, T) for T in (10**3, 10**4, 10**5, 10**6)}}
+        for name, curve in curves.items()
+    ]
+    print_table("regret of RotationUCB", rows)
+    if figure:
+        draw_regret(curves, figure)
+    if not quick:
+        about = "Regret of RotationUCB against the optimal average, mean of three runs."
+        keep("learning_regret", "Learning: regret over a million rounds", about, {"regret": rows})
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the comparison and keep its results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs, shorter horizons")
+    parser.add_argument("--part", choices=["all", "tables", "regret"], default="all")
     parser.add_argument("--figure", default=None, help="draw the regret curves to this stem")
     options = parser.parse_args(arguments)
-    runs, horizon = (2, 2000) if options.quick else (10, 10_000)
-
-    paper = paper_table(runs)
-    print_table("share of the optimum, the paper's instances", paper)
-    cases = suite(horizon)
-    chosen = list(POLICIES) if not options.quick else ["RotationUCB", "ISICombUCB1", "UCB1"]
-    rows, every = suite_table(cases, chosen, 1 if options.quick else 3)
-    print_table(f"share of the optimum, {len(cases)} random instances, T = {horizon}", rows)
-    families = family_table(every)
-    print_table("the same, by family", families)
-    behind = [
-        case
-        for case, values in every["RotationUCB"].items()
-        if np.mean(values) < np.mean(every["ISICombUCB1"][case])
-    ]
-    print(f"instances where ISICombUCB1 earns more than RotationUCB: {behind or 'none'}")
-    subjects = subjects_table(1 if options.quick else 5)
-    print_table("50 subjects × 200 rounds, sharing what is learned", subjects)
-    tables = {"paper": paper, "random": rows, "families": families, "subjects": subjects}
-    if options.figure:
-        curves = regret_curves(10_000 if options.quick else 1_000_000, 1 if options.quick else 3)
-        draw_regret(curves, options.figure)
-        points = (999, 9_999, 99_999, 999_999)
-        regret = [
-            {"instance": name, **{f"T = {p + 1:,}": _at(curve, p + 1) for p in points}}
-            for name, curve in curves.items()
-        ]
-        print_table("regret of RotationUCB", regret)
-        tables["regret"] = regret
-    if not options.quick:
-        keep(
-            "learning",
-            "Learning",
-            "Share of the best possible expected total; 95 % intervals over runs or instances.",
-            tables,
-        )
+    if options.part in ("all", "tables"):
+        compare_learners(options.quick)
+    if options.part in ("all", "regret"):
+        follow_regret(options.quick, options.figure)
 
 
 def _at(curve: Mapping[str, Sequence[float]], rounds: int) -> float | None:

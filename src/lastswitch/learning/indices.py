@@ -32,13 +32,13 @@ _TINY = 1e-12
 _NEAR = 1e-15
 
 
-def exploration_level(counts: ArrayLike, plays: float, seen: int, alpha: float = 0.3) -> Floats:
+def exploration_level(counts: ArrayLike, plays: float, seen: int, alpha: float = 0.4) -> Floats:
     """Return α log(1 + (plays + 1)/(n · seen)) for each entry, infinite where n = 0.
 
     Examples
     --------
     >>> exploration_level([0, 1, 4], plays=5, seen=2).round(3).tolist()
-    [inf, 0.416, 0.168]
+    [inf, 0.555, 0.224]
     """
     with np.errstate(divide="ignore"):
         ratio = (plays + 1.0) / (np.asarray(counts, dtype=float) * max(1, seen))
