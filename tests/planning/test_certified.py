@@ -34,7 +34,7 @@ def hard_problem(n_arms: int = 12, length: int = 40) -> BlockProblem:
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the search so narrow that small problems take several passes and products."""
     small = {"SCOUT": 1, "NARROW": 1, "WIDEN": 2, "MERGE_FROM": 2, "MERGE_SIZE": 1e3}
-    for name, value in {**small, "FEW_STEPS": 2, "MANY_STEPS": 4}.items():
+    for name, value in {**small, "STEPS": (2, 2)}.items():
         monkeypatch.setattr(search, name, value)
 
 

@@ -49,7 +49,6 @@ class Prices:
         self.price = np.array(_first_prices(m) if price is None else price, dtype=np.float64)
         self.worth = np.zeros(len(m.idle))
         self.claims = np.zeros((len(m.root), d)) if claims is None else claims.copy()
-        self._choice = np.zeros(len(m.idle), np.int32)
         self._trial, self._direction, self._slope = np.empty(d), np.empty(d), np.empty(d)
         self._memo = np.empty(3)
         self.restart()
@@ -81,7 +80,7 @@ class Prices:
         descend(
             *(m.lo, m.hi, m.idle, m.arc, m.nxt, m.gain, m.final, m.root, target, steps),
             *(self.price, self._trial, self._direction, self._slope, self._memo),
-            *(self.worth, self._choice, self.claims),
+            *(self.worth, self.claims),
         )
 
 
@@ -113,7 +112,6 @@ def descend(
     slope: FloatArray,
     memo: FloatArray,
     worth: FloatArray,
-    choice: StateArray,
     claims: FloatArray,
 ) -> None:
     """Lower the bound, sum of prices + sum of the roots' worth, over the prices.
@@ -132,14 +130,12 @@ def descend(
         at = price if last else trial
         for t in range(d - 1, -1, -1):
             for s in range(lo[t], hi[t]):
-                best, chosen = -np.inf, -1
-                if idle[s] >= 0:
-                    best = worth[idle[s]]
+                best = worth[idle[s]] if idle[s] >= 0 else -np.inf
                 for a in range(arc[s], arc[s + 1]):
                     v = gain[a] - at[t] + worth[nxt[a]]
                     if v > best:
-                        best, chosen = v, a
-                worth[s], choice[s] = best, chosen
+                        best = v
+                worth[s] = best
         if last:
             break  # the best prices have been swept once more
         bound = 0.0
@@ -150,14 +146,16 @@ def descend(
             s = root[i]
             bound += worth[s]
             for t in range(d):
-                a = choice[s]
                 claims[i, t] *= FADE
-                if a < 0:
+                if idle[s] >= 0 and worth[idle[s]] == worth[s]:
                     s = idle[s]
-                else:
-                    s = nxt[a]
-                    slope[t] -= 1.0
-                    claims[i, t] += 1.0 - FADE
+                    continue
+                slope[t] -= 1.0
+                claims[i, t] += 1.0 - FADE
+                for a in range(arc[s], arc[s + 1]):
+                    if gain[a] - at[t] + worth[nxt[a]] == worth[s]:
+                        s = nxt[a]
+                        break
         memo[STALLS] += 1.0
         if bound < memo[BEST]:
             if bound < memo[BEST] - 1e-6 * abs(memo[BEST] - target):

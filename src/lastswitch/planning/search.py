@@ -26,8 +26,8 @@ from lastswitch.planning.products import merged
 MOST_MEMORY = 1 << 30
 #: Widths: for a first incumbent, to begin with, and how much wider each pass is.
 SCOUT, NARROW, WIDEN = 16, 32, 4
-#: Subgradient steps before the second scout, after it, and before each later pass (small ones).
-FEW_STEPS, MANY_STEPS, MORE_STEPS, MORE_THETA = 30, 270, 30, 0.1
+#: Subgradient steps between scouts, and before each later pass (small ones).
+STEPS, MORE_STEPS, MORE_THETA = (30, 70, 200), 30, 0.1
 #: Products: from which width on; states per node and slot of the coming pass, so that products cost
 #: about as much as the pass; how many at most; how many pairs may turn out larger before giving up.
 MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 512, 0.25, 100_000, 2
@@ -141,9 +141,9 @@ class Search:
         fits = price is not None and len(price) == machines.length
         prices = self._adopt(Prices(machines, price if fits else None))
         self._beam(prices, SCOUT)
-        self._descend(prices, FEW_STEPS)
-        self._beam(prices, SCOUT)
-        self._descend(prices, MANY_STEPS)
+        for steps in STEPS:  # a better incumbent makes better steps
+            self._descend(prices, steps)
+            self._beam(prices, SCOUT)
         return prices
 
     def _adopt(self, prices: Prices) -> Prices:
