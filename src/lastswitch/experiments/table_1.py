@@ -25,7 +25,7 @@ from lastswitch.theory import block_error
 #: Arms of every bandit measured.
 N_ARMS = 2
 #: Random blocks measured per cell.
-SAMPLES = 1500
+SAMPLES = 600
 #: A bandit, what was played before, and the block that is cut out and repeated.
 Case: TypeAlias = tuple[Bandit, Sequence[int], Sequence[int]]
 
