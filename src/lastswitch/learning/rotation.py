@@ -46,13 +46,13 @@ class RotationUCB(Policy):
       subjects. Plays whose reward is still out count at once, at the mean so far, so that many
       subjects do not all try the same thing.
 
-    **Guaranteed:** the plan is never worse, under the optimistic tables, than what the beam holds;
-    every state within the table keeps being believed a little better as it is left unseen, so no
-    belief is final; arms that are not allowed are never played. **Only observed:** the share of
-    the optimum it earns (``benchmarks/learning.py``). A logarithmic regret is known for optimistic
-    play of whole cycles (Ortner 2010); no such proof is claimed for this policy, its exploration
-    being smaller than that proof's. Structure deeper than ``max_depth`` is not seen, and rises
-    along a streak are believed away.
+    **Guaranteed:** arms that are not allowed are never played; :meth:`bound` is at least what any
+    schedule earns per round if no optimistic value is below the truth; with the KL-UCB, UCB1 and
+    Bernstein indices every state in the table is, in the long run, believed better the longer it
+    is left unseen, so no belief is final. **Only observed:** the share of the optimum it earns
+    (``benchmarks/learning.py``). Logarithmic regret is known for optimistic play of whole cycles
+    (Ortner 2010); no such proof is claimed here, where exploration is smaller than that proof's.
+    Structure deeper than ``max_depth`` is not seen, and rises along a streak are believed away.
 
     Parameters
     ----------
