@@ -173,6 +173,48 @@ def test_an_infeasible_set_of_automata_is_refused() -> None:
         solve_automata(stuck)
 
 
+def test_arms_that_all_insist_on_a_slot_are_refused() -> None:
+    """Two arms that may not idle in the same slot leave no block, and the error says so."""
+    eager = Automata(
+        offset=[0, 2, 4],
+        idle=[-1, -1, -1, -1],
+        pull=[2, 3, -1, -1],
+        pay=[1.0, 2.0, 0.0, 0.0],
+        final=[0.0, 1.0],
+        root=[0, 1],
+    )
+    with pytest.raises(ProblemError, match="no block gives every slot"):
+        solve_automata(eager)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_block_is_found_where_most_ways_lead_nowhere() -> None:
+    """An arm that must play every third slot leaves one block, which is found and proven."""
+    length, period = 9, 3
+    # Per slot: arm 0 has a state for the 0, 1 or 2 slots since its last play; arm 1 has one.
+    per_slot = period + 1
+    n = (length + 1) * per_slot
+    idle, pull, pay = np.full(n, -1), np.full(n, -1), np.zeros(n)
+    for here in range(0, length * per_slot, per_slot):
+        there = here + per_slot
+        for since in range(period - 1):
+            idle[here + since] = there + since + 1
+        pull[here + period - 1] = there
+        idle[here + period] = pull[here + period] = there + period
+        pay[here + period] = 1.0
+    automata = Automata(
+        offset=np.arange(length + 2) * per_slot,
+        idle=idle,
+        pull=pull,
+        pay=pay,
+        final=np.zeros(per_slot),
+        root=[0, period],
+    )
+    found = solve_automata(automata)
+    assert list(found.block) == [1, 1, 0] * 3
+    assert found.bound == pytest.approx(6.0)
+
+
 def test_twins_are_kept_apart_in_the_answer() -> None:
     """Equal arms are merged while searching and told apart in the block."""
     problem = BlockProblem(np.tile([[0.0, 0.0, 0.9]], (4, 1)), np.zeros((4, 1)), np.zeros((4, 14)))

@@ -117,7 +117,9 @@ class Search:
                 prices = self._joined(prices, min(room, MERGE_MOST))
             widest = MOST_MEMORY // Beam.bytes_per_node(len(self.members), machines.length)
             self._beam(prices, min(width, widest))
-            if width >= widest and self.block is not None:
+            if width >= widest:
+                if self.block is None:
+                    raise ProblemError("no block was found that gives every slot to one arm.")
                 return
             width *= WIDEN
 
@@ -156,8 +158,11 @@ class Search:
     def _descend(self, prices: Prices, steps: int) -> None:
         """Improve the prices, looking at the clock now and then."""
         at_once = max(1, 4 * SLICE // len(prices.worth))
+        target = self.value
+        if self.block is None:  # nothing to aim at yet: something a little lower
+            target = prices.bound - max(1.0, 0.1 * abs(prices.bound))
         while steps > 0 and not prices.exhausted:
-            prices.descend(self.value, min(steps, at_once))
+            prices.descend(target, min(steps, at_once))
             self._lower(prices.bound)
             self._check()
             steps -= at_once
@@ -224,6 +229,8 @@ class Search:
         found = beam.best()
         if found is not None:
             self.offer(np.array([self.members[i][j] for i, j in zip(*found, strict=True)]))
+        elif self.block is None and beam.dropped == -math.inf:
+            raise ProblemError("no block gives every slot to exactly one arm.")
         self._lower(beam.dropped)
         self._check()
 
