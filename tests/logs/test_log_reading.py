@@ -86,6 +86,38 @@ def test_numbered_times_are_counted_by_a_number():
     assert (prior.streak_counts[0, 0], prior.rest_counts[0, 0]) == (1, 1)
 
 
+def test_zoned_stamps_keep_their_instants():
+    """A column of zoned timestamps is ordered by instant, whatever zone it is shown in."""
+    times = pd.to_datetime(["2024-01-01 23:30", "2024-01-03 00:30"]).tz_localize("Asia/Tokyo")
+    frame = pd.DataFrame({"time": times, "arm": "a", "reward": 1.0})
+    prior = fit_curves(frame, subject=None, every="1d").prior()
+    assert prior.streak_counts[0, 0] == 1  # 14:30 UTC on the 1st, 15:30 UTC on the 2nd
+
+
+def test_a_frame_of_mixed_values_is_read_value_by_value():
+    """Numbers, words and nothing in one column: each is judged on its own, the frame untouched."""
+    paid = [1, "lots", None, 0.5]
+    frame = pd.DataFrame({"time": range(4), "arm": "a", "reward": pd.Series(paid, dtype=object)})
+    with pytest.warns(LastSwitchWarning, match="2 × reward not a number"):
+        fit = fit_curves(frame, subject=None)
+    assert fit.counts.events.sum() == 2
+    assert frame["reward"].tolist() == paid
+
+
+def test_an_unreadable_file_is_named(tmp_path):
+    """The engine's complaint comes with the file's name, as one of the library's errors."""
+    (tmp_path / "broken.parquet").write_text("no parquet")
+    with pytest.raises(LogError, match=r"cannot read '.*broken\.parquet' as parquet"):
+        fit_curves(tmp_path / "broken.parquet")
+
+
+def test_a_log_without_rows_says_so(tmp_path):
+    """A header alone is an empty log."""
+    (tmp_path / "log.csv").write_text("subject,time,arm,reward\n")
+    with pytest.raises(LogError, match="no usable event among 0 rows: the log is empty"):
+        fit_curves(tmp_path / "log.csv")
+
+
 MESSY = [
     *ROWS,
     {"subject": None, "time": "2024-01-06", "arm": "jazz", "reward": 1},

@@ -67,7 +67,11 @@ def open_log(log: LogLike, backend: BackendLike = None, memory: str = "3GB") -> 
     with _connected(log, backend, memory) as connection:
         lost: Callable[[], list[str]] = list
         if isinstance(log, str | Path) or _is_list_of_paths(log):
-            table, lost = _read(connection, *_files(log))
+            paths, kind = _files(log)
+            try:
+                table, lost = _read(connection, paths, kind)
+            except load_extra("duckdb", "logs").Error as error:
+                raise LogError(f"cannot read {paths[0]!r} as {kind}: {error}") from error
         else:
             table = _as_table(log)
         yield Source(table, connection, lost)
@@ -221,7 +225,20 @@ def _as_table(log: LogLike) -> Table:
         raise InputTypeError(
             f"a log is a path, a list of paths, a data frame or an Ibis table, got {type(log)!r}."
         )
-    return ibis.memtable(log)
+    return ibis.memtable(_settled(log) if hasattr(log, "dtypes") else log)
+
+
+def _settled(frame: Any) -> Any:
+    """Return a frame whose columns of mixed types are text: each value is judged on its own."""
+    arrow = load_extra("pyarrow", "logs")
+    mixed = {}
+    for name, kind in frame.dtypes.items() if hasattr(frame.dtypes, "items") else ():
+        if str(kind) == "object":
+            try:
+                arrow.array(frame[name], from_pandas=True)
+            except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+                mixed[name] = frame[name].map(str, na_action="ignore")
+    return frame.assign(**mixed) if mixed else frame
 
 
 def _rejected(connection: Any) -> list[str]:
