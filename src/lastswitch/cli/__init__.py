@@ -42,7 +42,9 @@ def _print_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which release."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Say which release."
+        ),
     ] = False,
 ) -> None:
     """Gather the options that belong to no command."""
