@@ -51,7 +51,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a Markdown table; columns are the keys, in order of appearance."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     numeric = {
-        key for key in columns if all(isinstance(row.get(key, 0), int | float) for row in rows)
+        key for key in columns if all(isinstance(row.get(key), int | float | None) for row in rows)
     }
     yield "| " + " | ".join(words(key) for key in columns) + " |"
     yield "|" + "|".join("---:" if key in numeric else "---" for key in columns) + "|"
