@@ -27,7 +27,7 @@ from lastswitch.planning.beam import advance
 from lastswitch.planning.plan import Plan, Progress, Solution
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.search import ROUNDING, Search
-from lastswitch.planning.tiny import MOST_ARMS, MOST_SLOTS, tiny_block
+from lastswitch.planning.tiny import MOST_ARMS, MOST_BLOCKS, MOST_SLOTS, tiny_block
 
 
 def solve(
@@ -70,7 +70,8 @@ def solve_tiny(tables: BlockTables) -> Solution | None:
     0.9
     """
     n_arms, length = tables.first.shape
-    if n_arms > MOST_ARMS or length > MOST_SLOTS:
+    few = n_arms**length <= MOST_BLOCKS
+    if not few and (n_arms > MOST_ARMS or length > MOST_SLOTS):
         return None
     announce("planning", advance)
     block = np.zeros(length, np.int64)

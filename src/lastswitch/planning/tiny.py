@@ -12,8 +12,8 @@ from lastswitch._kernels import jit
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 
-#: Blocks this short, with this few arms, are tried here first.
-MOST_SLOTS, MOST_ARMS = 8, 16
+#: Blocks this short, with this few arms, are tried here first; and any that are this few in all.
+MOST_SLOTS, MOST_ARMS, MOST_BLOCKS = 8, 16, 5_000
 #: Nodes after which the search gives up: the general solver will be faster.
 MOST_NODES = 2_000
 #: Price of a slot as a share of the best pay it offers: low enough that arms still claim it.
