@@ -28,9 +28,9 @@ MOST_MEMORY = 1 << 30
 SCOUT, NARROW, WIDEN = 16, 32, 4
 #: Subgradient steps between scouts, and before each later pass (small ones).
 STEPS, MORE_STEPS, MORE_THETA = (30, 70, 200), 30, 0.1
-#: Products: from which width on; states per node and slot of the coming pass, so that products cost
-#: about as much as the pass; how many at most; how many pairs may turn out larger before giving up.
-MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 512, 0.25, 100_000, 2
+#: Products: from passes of how many nodes on; states per node, so that products cost about as much
+#: as the pass; how many states at most; how many pairs may turn out larger before giving up.
+MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 20_000, 0.25, 100_000, 2
 #: Subgradient steps after a product, their first size, and the least claims two machines share.
 MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 60, 0.5, 0.05
 #: Work (states or children) between two looks at the clock: some hundredths of a second.
@@ -112,9 +112,9 @@ class Search:
             prices = self._trimmed(prices)
             prices.slow_down(MORE_THETA)
             self._descend(prices, MORE_STEPS)
-            if width >= MERGE_FROM:
-                room = int(MERGE_SIZE * width * machines.length)
-                prices = self._joined(prices, min(room, MERGE_MOST))
+            nodes = width * machines.length
+            if nodes >= MERGE_FROM:
+                prices = self._joined(prices, min(int(MERGE_SIZE * nodes), MERGE_MOST))
             widest = MOST_MEMORY // Beam.bytes_per_node(len(self.members), machines.length)
             self._beam(prices, min(width, widest))
             if width >= widest:
