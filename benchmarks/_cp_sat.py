@@ -51,6 +51,7 @@ def solve(data: dict[str, Any], seconds: float) -> dict[str, Any]:
     status = solver.solve(model)
     return {
         "proven": status == cp_model.OPTIMAL,
+        "found": status in (cp_model.OPTIMAL, cp_model.FEASIBLE),
         "value": solver.objective_value / UNIT,
         "bound": solver.best_objective_bound / UNIT,
         "seconds": time.perf_counter() - began,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -81,7 +82,9 @@ def cp_sat(case: BlockProblem, limit: float) -> Outcome | None:
     if ended.returncode != 0:
         return None
     told = json.loads(ended.stdout)
-    gap = max(told["bound"] - told["value"], 0.0) / max(abs(told["value"]), 1e-9)
+    gap = math.inf
+    if told["found"]:
+        gap = max(told["bound"] - told["value"], 0.0) / max(abs(told["value"]), 1e-9)
     return Outcome(told["seconds"], told["proven"], gap)
 
 
@@ -104,6 +107,8 @@ def shown(outcome: Outcome | None, limit: float) -> str | None:
         return None
     if outcome.proven:
         return f"{1e3 * outcome.seconds:.3g} ms"
+    if outcome.gap == math.inf:
+        return f"no block at {limit:g} s"
     return f"{100 * outcome.gap:.2g} % at {limit:g} s"
 
 
