@@ -64,3 +64,10 @@ def test_atomic_writes_leave_the_old_file_when_they_fail(tmp_path):
         write_atomic(path, 5)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
+
+
+def test_atomic_writes_are_as_readable_as_any_other_file(tmp_path):
+    """A file written whole has the permissions the user's settings give to new files."""
+    (tmp_path / "plain.txt").write_text("a")
+    written = write_atomic(tmp_path / "atomic.txt", "a")
+    assert written.stat().st_mode == (tmp_path / "plain.txt").stat().st_mode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
@@ -19,7 +19,9 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     """
     target = Path(path)
     data = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix="~")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}~")
+    # Not mkstemp, whose files only their owner may read: a report is there to be sent on.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -27,6 +29,6 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return target
