@@ -57,7 +57,9 @@ def make(path: Path, events: int, arms: int = 5, columns: int = 1) -> None:
     import duckdb
 
     extra = "".join(f", 'pad-' || hash(i + {c}) AS pad{c}" for c in range(columns))
-    duckdb.connect().execute(MAKE.format(arms=arms, extra=extra, events=events, path=path))
+    quiet = duckdb.connect()
+    quiet.execute("SET enable_progress_bar = false")
+    quiet.execute(MAKE.format(arms=arms, extra=extra, events=events, path=path))
 
 
 def fit_here(path: str, every: str | None) -> dict[str, float]:

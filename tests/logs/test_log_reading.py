@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 import re
 
+import ibis
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -259,6 +260,22 @@ def test_rules_out_of_range_are_refused(wrong):
     """Each message repeats what was given."""
     with pytest.raises(LogError, match=re.escape(str(next(iter(wrong.values()))))):
         fit_curves(pd.DataFrame(ROWS), **wrong)
+
+
+def test_an_unreadable_size_of_memory_is_refused():
+    """The message shows a good one."""
+    with pytest.raises(LogError, match="such as '3GB', got 'plenty'"):
+        fit_curves(pd.DataFrame(ROWS), memory="plenty")
+
+
+def test_a_table_is_read_where_it_lives():
+    """An Ibis table of a connection is computed by that connection, without copying it."""
+    home = ibis.duckdb.connect()
+    home.raw_sql(
+        "CREATE TABLE seen AS SELECT 'a' AS arm, i AS time, 1 AS reward FROM range(9) t(i)"
+    )
+    assert fit_curves(home.table("seen"), subject=None).summary.plays == 9
+    assert home.raw_sql("SHOW TABLES").fetchall() == [("seen",)]
 
 
 def test_only_the_named_columns_are_read(tmp_path):

@@ -113,18 +113,11 @@ def select_columns(table: Table, columns: Columns) -> Table:
 @contextmanager
 def _connected(log: LogLike, backend: BackendLike, memory: str) -> Iterator[BaseBackend]:
     ibis = load_extra("ibis", "logs")
-    if backend is None and isinstance(log, ibis.expr.types.Table):
-        yield log.get_backend() if not _is_memory_table(log) else ibis.duckdb.connect()
+    if backend is None and isinstance(log, ibis.expr.types.Table) and not _is_memory_table(log):
+        yield log.get_backend()
     elif backend in (None, "duckdb"):
-        load_extra("duckdb", "logs")
-        with tempfile.TemporaryDirectory(prefix="lastswitch-") as folder:
-            connection = ibis.duckdb.connect(
-                memory_limit=memory, temp_directory=folder, preserve_insertion_order=False
-            )
-            try:
-                yield connection
-            finally:
-                connection.disconnect()
+        with _embedded(memory) as connection:
+            yield connection
     elif backend == "spark":
         with _spark_session() as session:
             yield ibis.pyspark.connect(session)
@@ -134,6 +127,24 @@ def _connected(log: LogLike, backend: BackendLike, memory: str) -> Iterator[Base
         raise InputTypeError(
             f"backend must be 'duckdb', 'spark' or an Ibis connection, got {backend!r}."
         )
+
+
+@contextmanager
+def _embedded(memory: str) -> Iterator[BaseBackend]:
+    """Yield an engine of our own, which spills to a folder that goes with it."""
+    ibis, duckdb = load_extra("ibis", "logs"), load_extra("duckdb", "logs")
+    with tempfile.TemporaryDirectory(prefix="lastswitch-") as folder:
+        try:
+            connection = ibis.duckdb.connect(
+                memory_limit=memory, temp_directory=folder, preserve_insertion_order=False
+            )
+        except duckdb.Error as error:
+            raise LogError(f"memory must be a size such as '3GB', got {memory!r}.") from error
+        connection.raw_sql("SET enable_progress_bar = false")
+        try:
+            yield connection
+        finally:
+            connection.disconnect()
 
 
 @contextmanager
