@@ -26,8 +26,9 @@ from lastswitch.planning.products import merged
 MOST_MEMORY = 1 << 30
 #: Widths: for a first incumbent, to begin with, and how much wider each pass is.
 SCOUT, NARROW, WIDEN = 16, 32, 4
-#: Subgradient steps between scouts, and before each later pass (small ones).
-STEPS, MORE_STEPS, MORE_THETA = (30, 70, 200), 30, 0.1
+#: Subgradient steps between scouts, and before each later pass; how large those later ones may be,
+#: and all of them after a warm start.
+STEPS, MORE_STEPS, MORE_THETA, WARM_THETA = (30, 70, 200), 30, 0.1, 0.1
 #: Products: from passes of how many nodes on; states per node, so that products cost about as much
 #: as the pass; how many states at most; how many pairs may turn out larger before giving up.
 MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 20_000, 0.25, 100_000, 2
@@ -142,6 +143,8 @@ class Search:
         """Return good prices, and find a first incumbent on the way."""
         fits = price is not None and len(price) == machines.length
         prices = self._adopt(Prices(machines, price if fits else None))
+        if fits:
+            prices.slow_down(WARM_THETA)
         self._beam(prices, SCOUT)
         for steps in STEPS:  # a better incumbent makes better steps
             self._descend(prices, steps)
