@@ -49,7 +49,7 @@ def certified(case: BlockProblem, limit: float) -> Outcome:
     times = [plan.seconds]
     while sum(times) < 0.05 and len(times) < 20:
         times.append(plan_block(case, time_limit=limit).seconds)
-    return Outcome(min(times), plan.optimal, plan.gap)
+    return Outcome(min(times), plan.optimal and min(times) <= limit, plan.gap)
 
 
 def highs(case: BlockProblem, limit: float) -> Outcome:
