@@ -47,6 +47,7 @@ def plan(
 
     from lastswitch.errors import PlanError
     from lastswitch.files import find_bandit
+    from lastswitch.logs import fit_beside, predicted_gain
     from lastswitch.planning import plan_block, plan_cycle
 
     found = find_bandit(bandit)
@@ -68,7 +69,12 @@ def plan(
                 time_limit=time_limit,
                 progress=progress,
             )
-    typer.echo(dumps(made.to_dict(), indent=2) if json else _text(made))
+    if json:
+        typer.echo(dumps(made.to_dict(), indent=2))
+        return
+    typer.echo(_text(made))
+    if fit_beside(bandit):  # curves fitted from a log: what the rotation would gain over it
+        typer.echo(f"\n{predicted_gain(bandit, made)}")
 
 
 def _text(made: Plan) -> str:
