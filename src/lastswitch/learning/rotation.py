@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from lastswitch._checks import check_positive, check_whole
 from lastswitch._kernels import announce
 from lastswitch._suggest import suggestion
 from lastswitch.errors import PolicyError
@@ -22,6 +23,8 @@ IndexName = Literal["kl-ucb", "ucb1", "empirical-bernstein", "thompson"]
 
 #: Tables are made again when some state has been seen this much more often.
 _GROWTH = 1.1
+#: Plays after which the look-ahead is twice, three times, … as long, and how often it grows so.
+_PLAYS_PER_HORIZON, _HORIZONS = 10_000, 20
 #: Plans remembered between two makings of the tables.
 _REMEMBERED = 50_000
 
@@ -41,7 +44,10 @@ class RotationUCB(Policy):
       states pay unlike each other.
     - *Plan.* A beam search over ``horizon`` rounds. What the arms' last states are worth is added
       at the end: with a price per slot, each arm alone has a best cycle, and being closer to it is
-      worth more. This keeps a short plan from being short-sighted.
+      worth more. This keeps a short plan from being short-sighted. What that worth gets wrong can
+      hold a plan in a cycle a little below the best, so the look-ahead grows with the plays (one
+      ``horizon`` for every 10,000, up to twenty), while tables, and so plans, are made ever less
+      often.
     - *Pace.* ``commitment`` plays are made before planning again; one, once there are several
       subjects. Plays whose reward is still out count at once, at the mean so far, so that many
       subjects do not all try the same thing.
@@ -66,7 +72,7 @@ class RotationUCB(Policy):
     streaks
         Streak states told apart; the last pools longer ones.
     horizon
-        Rounds planned ahead.
+        Rounds planned ahead, in the first 20,000 plays.
     width
         Plans kept per round of the search.
     commitment
@@ -98,6 +104,7 @@ class RotationUCB(Policy):
         "depths",
         "values",
         "limits",
+        "rounds",
         "stale",
     )
 
@@ -118,13 +125,13 @@ class RotationUCB(Policy):
         seed: int = 0,
     ) -> None:
         super().__init__(n_arms, initial=initial, seed=seed)
-        self.index, self.alpha, self.prior = _index(index), _positive_number("alpha", alpha), None
-        self.depth = _at_least("depth", depth, 1)
-        self.max_depth = max(self.depth, _at_least("max_depth", max_depth, 1))
-        self.streaks = _at_least("streaks", streaks, 1)
-        self.horizon = _at_least("horizon", horizon, 1)
-        self.width = _at_least("width", width, 1)
-        self.commitment = _at_least("commitment", commitment, 1)
+        self.index, self.alpha, self.prior = _index(index), check_positive("alpha", alpha), None
+        self.depth = check_whole("depth", depth, 1, PolicyError)
+        self.max_depth = max(self.depth, check_whole("max_depth", max_depth, 1, PolicyError))
+        self.streaks = check_whole("streaks", streaks, 1, PolicyError)
+        self.horizon = check_whole("horizon", horizon, 1, PolicyError)
+        self.width = check_whole("width", width, 1, PolicyError)
+        self.commitment = check_whole("commitment", commitment, 1, PolicyError)
         if self.streaks > STREAKS:
             raise PolicyError(f"streaks must be at most {STREAKS}, got {streaks}.")
         if self.commitment > self.horizon:
@@ -138,6 +145,7 @@ class RotationUCB(Policy):
         self.depths = np.full(self.n_arms, self.depth)
         self.values = np.ones((self.n_arms, self.streaks + self.depth))
         self.limits = np.zeros((2, *shape))
+        self.rounds = self.horizon
         self.stale = True
         if prior is not None:
             self._absorb(prior)
@@ -184,7 +192,7 @@ class RotationUCB(Policy):
         return block
 
     def _search(self, cells: tuple[int, ...], allowed: Mask | None) -> tuple[int, ...]:
-        plan = np.empty(self.horizon, np.int64)
+        plan = np.empty(self.rounds, np.int64)
         mask = np.ones(self.n_arms, np.bool_) if allowed is None else np.array(allowed)
         look_ahead(
             self.values,
@@ -225,9 +233,11 @@ class RotationUCB(Policy):
         """Make the optimistic tables, deepening those that the data ask for."""
         announce("learning", look_ahead)
         n, s, q = settle(self.counts, self.sums, self.squares, self.pending)
+        plays, seen = float(n.sum()), int(np.count_nonzero(n))
+        self.rounds = self.horizon * min(_HORIZONS, max(1, int(plays / _PLAYS_PER_HORIZON)))
         while True:
             table = pooled(n, s, q, STREAKS, self.streaks, self.depths)
-            self.values = self._believe(table, float(n.sum()), int(np.count_nonzero(n)))
+            self.values = self._believe(table, plays, seen)
             price = self._price()
             if not self._deepen(n, s, price):
                 break
@@ -328,15 +338,3 @@ def _index(name: str) -> IndexName:
             f"index must be one of {', '.join(known)}, got {name!r}{suggestion(name, known)}."
         )
     return name  # type: ignore[return-value]
-
-
-def _at_least(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise PolicyError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-    return int(value)
-
-
-def _positive_number(name: str, value: float) -> float:
-    if not value > 0:
-        raise PolicyError(f"{name} must be positive, got {value!r}.")
-    return float(value)
