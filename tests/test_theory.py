@@ -16,7 +16,6 @@ from lastswitch.errors import (
     ExperimentError,
     InputTypeError,
     LastSwitchError,
-    ProblemError,
 )
 from pinwheel_search import can_cover, can_pack
 
@@ -214,8 +213,9 @@ def test_the_covering_threshold_is_approached_from_below_by_uncoverable_instance
         (lambda: theory.state_change_loss(2, block=[]), BlockError, "empty"),
         (lambda: theory.state_change_loss(2, block=[0, 2]), BlockError, "arm 2"),
         (lambda: theory.block_error(2, 5, rest="flat"), CurveError, "'flat'"),
-        (lambda: theory.pinwheel_density([]), ProblemError, "got []"),
-        (lambda: theory.pinwheel_density([2, 0]), ProblemError, "got [2, 0]"),
+        (lambda: theory.pinwheel_density([]), BanditError, "periods is empty"),
+        (lambda: theory.pinwheel_density([2.5]), BanditError, "got 2.5"),
+        (lambda: theory.pinwheel_density([2, 0]), BanditError, "periods[1] must be"),
     ],
 )
 def test_what_a_statement_does_not_allow_is_refused(call, error, said):

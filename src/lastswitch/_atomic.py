@@ -6,9 +6,13 @@ import os
 import secrets
 from pathlib import Path
 
+from lastswitch.errors import FileError
+
 
 def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     """Write ``content`` to ``path`` through a temporary file in the same folder.
+
+    What the system refuses (no such folder, no permission, a full disk) is a ``FileError``.
 
     Examples
     --------
@@ -21,14 +25,17 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     data = content.encode() if isinstance(content, str) else content
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}~")
     # Not mkstemp, whose files only their owner may read: a report is there to be sent on.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise FileError(f"cannot write {target}: {error.strerror or error}.") from error
     return target

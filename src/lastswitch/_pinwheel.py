@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from lastswitch.errors import ProblemError
+from lastswitch._checks import check_whole
+from lastswitch.errors import BanditError
+
+
+def checked_periods(periods: Sequence[int]) -> list[int]:
+    """Return the periods of a pinwheel as whole numbers.
+
+    Examples
+    --------
+    >>> checked_periods([])
+    Traceback (most recent call last):
+    lastswitch.errors.BanditError: periods is empty: a pinwheel needs at least one, such as [2, 4].
+    """
+    values = [check_whole(f"periods[{arm}]", period, 1) for arm, period in enumerate(periods)]
+    if not values:
+        raise BanditError("periods is empty: a pinwheel needs at least one, such as [2, 4].")
+    return values
 
 
 class PinwheelFacts(NamedTuple):
@@ -38,12 +53,7 @@ def pinwheel_density(periods: Sequence[int]) -> Fraction:
     >>> pinwheel_density([2, 4, 8, 8])
     Fraction(1, 1)
     """
-    values = [operator.index(period) for period in periods]
-    if not values or min(values) < 1:
-        raise ProblemError(
-            f"periods must be a non-empty list of whole numbers, 1 or more, got {list(periods)}."
-        )
-    return sum((Fraction(1, value) for value in values), Fraction(0))
+    return sum((Fraction(1, period) for period in checked_periods(periods)), Fraction(0))
 
 
 def pinwheel_facts(periods: Sequence[int]) -> PinwheelFacts:

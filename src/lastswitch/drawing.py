@@ -6,11 +6,13 @@ Matplotlib is imported on use.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lastswitch._atomic import write_atomic
 from lastswitch.errors import FileError
 
 if TYPE_CHECKING:
@@ -75,9 +77,10 @@ def save_figure(
     for suffix in formats:
         path = Path(f"{stem}.{suffix}")
         stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix)
+        content = io.BytesIO()
         with house_style():
-            figure.savefig(path, metadata=stamp)
-        written.append(path)
+            figure.savefig(content, format=suffix, metadata=stamp)
+        written.append(write_atomic(path, content.getvalue()))
     return written
 
 

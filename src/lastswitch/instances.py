@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lastswitch._checks import check_unit, check_whole
+from lastswitch._pinwheel import checked_periods
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import Curve, constant, periodic, step
@@ -113,7 +114,7 @@ def pinwheel(periods: Sequence[int]) -> Bandit:
     >>> bandit.n_arms, bandit.mean(1, 2), bandit.mean(1, 3)
     (4, 0.0, 1.0)
     """
-    _periods(periods)
+    periods = checked_periods(periods)
     delays = [*periods, 1]
     names = [f"{arm}: every {period}" for arm, period in enumerate(periods)]
     return blocking(delays, [1.0] * len(periods) + [0.0], names=[*names, "null"])
@@ -135,7 +136,7 @@ def pinwheel_sqrt(periods: Sequence[int]) -> Bandit:
     >>> round(bandit.mean(0, 1), 6), round(bandit.mean(1, 3), 6), bandit.mean(0, 3)
     (0.707107, 0.707107, 1.0)
     """
-    _periods(periods)
+    periods = checked_periods(periods)
     fastest, slowest = min(periods), max(periods)
     gamma = [math.sqrt(delay / slowest) for delay in range(1, slowest + 1)]
     scales = [math.sqrt(fastest / period) for period in periods]
@@ -339,13 +340,6 @@ def instance(text: str) -> Bandit:
 
 
 # ------------------------------------------------------------------------------------------ checks
-
-
-def _periods(periods: Sequence[int]) -> None:
-    if not len(periods):
-        raise BanditError("periods is empty: a pinwheel needs at least one, such as [2, 4, 4].")
-    for arm, period in enumerate(periods):
-        check_whole(f"periods[{arm}]", period, least=1)
 
 
 def _same_length(a: str, first: Sequence[Any], b: str, second: Sequence[Any]) -> None:

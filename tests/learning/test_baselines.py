@@ -175,8 +175,16 @@ def test_lookahead_sees_what_greedy_does_not(method):
     [
         (lambda: UCB1(2, alpha=0), PolicyError, "alpha must be positive, got 0"),
         (lambda: RAWUCB(2, sigma=-1), PolicyError, "sigma must be positive, got -1"),
-        (lambda: BlockingUCB(2, [1]), PolicyError, r"2 whole numbers.*\[1\]"),
-        (lambda: BlockingGreedy([1, 1], [0, 1]), PolicyError, r"at least 1, got \[0, 1\]"),
+        (lambda: BlockingUCB(2, [1]), PolicyError, r"one entry per arm \(2\), got \[1\]"),
+        (
+            lambda: BlockingGreedy([1, 1], [0, 1]),
+            PolicyError,
+            r"delays\[0\] must be a whole number of at least 1, got 0",
+        ),
+        (lambda: BlockingUCB(2, [1, 1.5]), PolicyError, r"delays\[1\] must .* got 1\.5"),
+        (lambda: UCB1(2, alpha="much"), PolicyError, "alpha must be positive, got 'much'"),
+        (lambda: ThompsonSampling(2, seed=-1), PolicyError, "seed must be .* got -1"),
+        (lambda: Lookahead(2, steps=0), PolicyError, "steps must be .* got 0"),
         (lambda: FrequencyPolicy("radio"), InputTypeError, "got str"),
         (lambda: Lookahead(10, steps=9), PolicyError, "fewer steps"),
         (lambda: Lookahead(2, method="greedy"), PolicyError, "got 'greedy'"),

@@ -137,7 +137,9 @@ def test_masks_name_arms_or_mark_them(allowed):
     assert Longest(3).ask(allowed=allowed).arm == 2
 
 
-@pytest.mark.parametrize("allowed", [[], [3], [-1], [False] * 3, [True, True], 1, ["a"], [[0]]])
+@pytest.mark.parametrize(
+    "allowed", [[], [3], [-1], [False] * 3, [True, True], 1, ["a"], [[0]], [[0], [0, 1]]]
+)
 def test_a_mask_that_makes_no_sense_is_refused(allowed):
     """The refused ask leaves no pull and no subject behind."""
     policy = Longest(3)

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from lastswitch._checks import check_bandit, check_whole
 from lastswitch.bandit import Bandit
-from lastswitch.errors import ExperimentError
+from lastswitch.errors import ExperimentError, InputTypeError
 from lastswitch.experiments.backends import Backend
 from lastswitch.experiments.comparison import Comparator, Comparison, PolicyRuns
 from lastswitch.experiments.progress import Report
@@ -64,7 +65,7 @@ class Experiment:
     >>> from lastswitch.instances import two_arms
     >>> Experiment(two_arms(), {"greedy": lambda bandit: ...}, horizon=0)
     Traceback (most recent call last):
-    lastswitch.errors.ExperimentError: horizon must be a whole number, at least 1, got 0.
+    lastswitch.errors.ExperimentError: horizon must be a whole number of at least 1, got 0.
     """
 
     bandit: Bandit
@@ -75,12 +76,14 @@ class Experiment:
     subjects: int = 1
 
     def __post_init__(self) -> None:
-        for what in ("horizon", "runs", "subjects"):
-            value = getattr(self, what)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ExperimentError(f"{what} must be a whole number, at least 1, got {value!r}.")
-        if not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise ExperimentError(f"seed must be a whole number, at least 0, got {self.seed!r}.")
+        check_bandit("compare", self.bandit)
+        for what, least in (("horizon", 1), ("runs", 1), ("subjects", 1), ("seed", 0)):
+            whole = check_whole(what, getattr(self, what), least, ExperimentError)
+            object.__setattr__(self, what, whole)  # a NumPy integer would not fit in a file
+        if not isinstance(self.policies, Mapping):
+            raise InputTypeError(
+                f"policies must be a dictionary of names and factories, got {self.policies!r}."
+            )
         if not self.policies:
             raise ExperimentError("there is nothing to compare: policies is empty.")
 
@@ -134,7 +137,7 @@ def compare(
     Raises
     ------
     FailedTasksError
-        If some runs raised. The others are in its ``partial``, and in the store.
+        If some runs raised. The others are in its ``finished``, and in the store.
 
     Examples
     --------
@@ -249,9 +252,9 @@ class _Book:
         whole["policies"] = [origin["policy"] for origin in self.origins.values()]
         return Comparison(
             experiment.bandit,
-            int(experiment.horizon),
-            int(experiment.subjects),
-            int(experiment.seed),
+            experiment.horizon,
+            experiment.subjects,
+            experiment.seed,
             policies,
             Comparator(**best),
             whole,

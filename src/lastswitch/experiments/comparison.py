@@ -18,6 +18,7 @@ from lastswitch._atomic import write_atomic
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.errors import ExperimentError, FileError
+from lastswitch.experiments.simulation import by_state
 from lastswitch.experiments.statistics import STATED, Interval, t_interval
 from lastswitch.experiments.tables import Column, Table
 from lastswitch.experiments.tasks import Outcome, checkpoints
@@ -207,9 +208,7 @@ class Comparison:
     def states(self, name: str) -> dict[tuple[int, int], float]:
         """Return mean plays per run of each ``(arm, tau)``, most played first."""
         runs = self.runs(name)
-        arms, taus, counts = runs.visits.tolist()
-        order = sorted(range(len(counts)), key=lambda k: (-counts[k], arms[k], taus[k]))
-        return {(arms[k], taus[k]): counts[k] / len(runs.runs) for k in order}
+        return {state: n / len(runs.runs) for state, n in by_state(runs.visits).items()}
 
     def table(self) -> Table:
         """Return one row per policy, best first: reward, share of the optimum, regret, switches.
@@ -287,10 +286,7 @@ class Comparison:
         text = json.dumps(head, sort_keys=True).encode()
         content = io.BytesIO()
         np.savez_compressed(content, head=np.frombuffer(text, dtype=np.uint8), **arrays)
-        try:
-            return write_atomic(path, content.getvalue())
-        except OSError as error:
-            raise FileError(f"cannot write {path}: {error.strerror or error}.") from error
+        return write_atomic(path, content.getvalue())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Comparison:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lastswitch._atomic import write_atomic
-from lastswitch.errors import ExperimentError
+from lastswitch.errors import ExperimentError, FileError
 from lastswitch.experiments.backends import Backend
 from lastswitch.experiments.comparing import FailedTasksError, run_experiments
 from lastswitch.experiments.comparison import Comparison
@@ -138,19 +138,17 @@ def _write(folder: Path, found: dict[str, Comparison], summary_text: str, page: 
     try:
         write_atomic(folder / "summary.json", summary_text + "\n")
         return write_atomic(folder / "report.html", page)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
+    except FileError as error:
+        raise ExperimentError(
+            f"{error} Mend that and run the same again, finished runs are kept."
+        ) from error
 
 
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _unwritable(folder, error) from error
-
-
-def _unwritable(folder: Path, error: OSError) -> ExperimentError:
-    return ExperimentError(
-        f"cannot write the results to {folder}: {error.strerror or error}; mend that and run the "
-        "same again, finished runs are kept."
-    )
+        raise ExperimentError(
+            f"cannot write the results to {folder}: {error.strerror or error}; choose a folder "
+            "that can be written to."
+        ) from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._checks import check_bandit, check_whole
 from lastswitch._random import stream
 from lastswitch.errors import ExperimentError, InputTypeError
 
@@ -118,9 +119,7 @@ class Run:
         >>> simulate(bandit, ls.FixedCycle([0]), horizon=3, seed=0).states()
         {(0, -2): 1, (0, -1): 1, (0, 1): 1}
         """
-        arms, taus, counts = self.visits.tolist()
-        order = sorted(range(len(counts)), key=lambda k: (-counts[k], arms[k], taus[k]))
-        return {(arms[k], taus[k]): counts[k] for k in order}
+        return by_state(self.visits)
 
     @cached_property
     def visits(self) -> NDArray[np.int64]:
@@ -162,7 +161,7 @@ def simulate(
     >>> simulate(bandit, ls.FixedCycle([0, 1, 1]), horizon=3000, seed=1).total > 1500
     True
     """
-    _check(bandit, policy, horizon, subjects)
+    _check(bandit, policy, horizon, seed, subjects)
     names = [None] if subjects == 1 else list(range(subjects))
     _check_starts(bandit, policy, names)
     worlds = cycle([_world(bandit, name) for name in names])
@@ -193,7 +192,7 @@ def reference_run(
     """
     from lastswitch.states import transition
 
-    _check(bandit, policy, horizon, subjects)
+    _check(bandit, policy, horizon, seed, subjects)
     rng = stream(seed, "noise")
     states = [bandit.start() for _ in range(subjects)]
     record = _Record([], [], [])
@@ -208,6 +207,19 @@ def reference_run(
             record.taus.append(tau)
             record.rewards.append(reward)
     return record.run(bandit, subjects)
+
+
+def by_state(visits: NDArray[np.int64]) -> dict[tuple[int, int], int]:
+    """Return visits, three rows of arm, tau and count, as counts by ``(arm, tau)``, most first.
+
+    Examples
+    --------
+    >>> by_state(np.array([[0, 1], [1, -2], [3, 5]]))
+    {(1, -2): 5, (0, 1): 3}
+    """
+    arms, taus, counts = visits.tolist()
+    order = sorted(range(len(counts)), key=lambda k: (-counts[k], arms[k], taus[k]))
+    return {(arms[k], taus[k]): counts[k] for k in order}
 
 
 class _Record(NamedTuple):
@@ -299,10 +311,11 @@ def _noise(bandit: Bandit, size: int, rng: np.random.Generator) -> list[float]:
     return draws
 
 
-def _check(bandit: Bandit, policy: AsksAndTells, horizon: int, subjects: int) -> None:
-    for what, value in (("horizon", horizon), ("subjects", subjects)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise ExperimentError(f"{what} must be a whole number, at least 1, got {value!r}.")
+def _check(bandit: Bandit, policy: AsksAndTells, horizon: int, seed: int, subjects: int) -> None:
+    check_bandit("simulate", bandit)
+    check_whole("horizon", horizon, 1, ExperimentError)
+    check_whole("subjects", subjects, 1, ExperimentError)
+    check_whole("seed", seed, 0, ExperimentError)
     if not (callable(getattr(policy, "ask", None)) and callable(getattr(policy, "tell", None))):
         raise InputTypeError(
             f"a policy needs ask() and tell(), got {policy!r} of type {type(policy).__name__}; "

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lastswitch._atomic import write_atomic
 from lastswitch._extras import load_extra
-from lastswitch.errors import FileError
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -90,7 +89,7 @@ class Table:
         writer.writerow([column.name for column in self.columns])
         writer.writerows(["" if cell is None else cell for cell in row] for row in self.rows)
         if path is not None:
-            _write(path, out.getvalue())
+            write_atomic(path, out.getvalue())
         return out.getvalue()
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
@@ -100,7 +99,7 @@ class Table:
         data = {c.name: list(values) for c, values in zip(self.columns, cells, strict=True)}
         sink = io.BytesIO()
         parquet.write_table(arrow.table(data), sink)
-        return _write(path, sink.getvalue())
+        return write_atomic(path, sink.getvalue())
 
     def __rich__(self) -> Group:
         from rich import box
@@ -138,10 +137,3 @@ def _text(cell: Cell, half: Cell, style: str) -> str:
         return str(cell)
     known = isinstance(half, float | int) and not math.isnan(half)
     return f"{cell:{style}} ± {half:{style}}" if known else f"{cell:{style}}"
-
-
-def _write(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    try:
-        return write_atomic(path, content)
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or error}.") from error

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lastswitch.errors import InputTypeError
-from lastswitch.learning.policy import Mask, Policy, Pull, positive
+from lastswitch._checks import check_whole
+from lastswitch.errors import InputTypeError, PolicyError
+from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
 
@@ -44,7 +45,7 @@ class Anytime(Policy):
                 "for example partial(ISICombUCB1, n_arms)."
             )
         self.factory = factory
-        self.first = positive("first", first)
+        self.first = check_whole("first", first, 1, PolicyError)
         self.epoch = 0
         self.left = self.first  # rounds to go in this epoch
         self.inner = self._build()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._checks import is_number
 from lastswitch.errors import PolicyError
 from lastswitch.learning.estimates import Estimates, FloatArray, unvisited_first
 from lastswitch.learning.policy import Mask, Policy
@@ -41,8 +42,8 @@ class BlockUCB(Policy):
         table: tuple[int, int],
     ) -> None:
         super().__init__(n_arms, initial=initial)
-        if not alpha >= 0:
-            raise PolicyError(f"alpha must be at least 0, got {alpha}; the paper uses 1.5.")
+        if not (is_number(alpha) and 0 <= alpha < np.inf):
+            raise PolicyError(f"alpha must be at least 0, got {alpha!r}; the paper uses 1.5.")
         from lastswitch.planning.solve import SOLVERS
 
         if solver not in SOLVERS:

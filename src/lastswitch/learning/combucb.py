@@ -11,10 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lastswitch._checks import check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.block_ucb import BlockUCB
 from lastswitch.learning.estimates import FloatArray
-from lastswitch.learning.policy import Mask, Pull, positive
+from lastswitch.learning.policy import Mask, Pull
 from lastswitch.learning.tracks import Track
 
 
@@ -87,11 +88,8 @@ class ISICombUCB1(BlockUCB):
 
             block = best_block_size(n_arms, horizon, streaks)
         self.horizon = horizon
-        size = positive("block", block)
-        if size < 2:
-            raise PolicyError(
-                "block must be at least 2, got 1: its only pull would be a first one."
-            )
+        # The only pull of a block of one round would be a first one.
+        size = check_whole("block", block, 2, PolicyError)
         table = (size - 2, size - 1 if streaks else 1)
         super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
 
@@ -143,7 +141,7 @@ class CombUCB1(BlockUCB):
         initial: int | Sequence[int] = 1,
         solver: str = "certified",
     ) -> None:
-        size = positive("block", block)
+        size = check_whole("block", block, 1, PolicyError)
         table = (size - 1, size if streaks else 1)
         super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
 
@@ -198,14 +196,15 @@ class CalibratedCombUCB1(BlockUCB):
         initial: int | Sequence[int] = 1,
         solver: str = "certified",
     ) -> None:
-        size = positive("block", block)
-        n_arms = positive("n_arms", n_arms)
+        size = check_whole("block", block, 1, PolicyError)
+        n_arms = check_whole("n_arms", n_arms, 1, PolicyError)
         # After the order an arm has waited at most K − 1 rounds, and d − 1 more within the block.
         table = (n_arms + size - 2, size if streaks else 1)
         super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
-        self.order = list(range(n_arms)) if order is None else [int(arm) for arm in order]
-        if sorted(self.order) != list(range(n_arms)):
-            raise PolicyError(f"order must name each of the {n_arms} arms once, got {self.order}.")
+        given = list(range(n_arms)) if order is None else list(order)
+        if len(given) != n_arms or not all(arm in given for arm in range(n_arms)):
+            raise PolicyError(f"order must name each of the {n_arms} arms once, got {given}.")
+        self.order = [int(arm) for arm in given]
 
     def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
         """Return the calibration sequence and the best block from where it leads."""
@@ -255,7 +254,7 @@ class DoublePlayCombUCB1(BlockUCB):
         *,
         initial: int | Sequence[int] = 1,
     ) -> None:
-        size = positive("block", block)
+        size = check_whole("block", block, 1, PolicyError)
         # An arm pulled once per turn has waited d − 1 rounds. A streak ends within the turn unless
         # one arm fills it; that endless streak has the last column.
         table = (size - 1, size if streaks else 1)

@@ -39,9 +39,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lastswitch._checks import check_whole
 from lastswitch._random import stream
 from lastswitch.errors import InputTypeError, PolicyError, TellError
 from lastswitch.learning.tracks import Subject, Track
+from lastswitch.states import as_array
 
 Mask = tuple[bool, ...]
 
@@ -103,11 +105,12 @@ class Policy(ABC):
     def __init__(
         self, n_arms: int, *, initial: int | Sequence[int] = 1, seed: int | None = None
     ) -> None:
-        self.n_arms = positive("n_arms", n_arms)
+        self.n_arms = check_whole("n_arms", n_arms, 1, PolicyError)
         self.initial = initial
         self.seed = seed
         self.rng: np.random.Generator | None = None
         if seed is not None:
+            check_whole("seed", seed, 0, PolicyError)
             self.rng = stream(seed, "policy", type(self).__name__)
         self._start = _start_states(initial, self.n_arms)
         self._tracks: dict[Subject, Track] = {}
@@ -255,7 +258,7 @@ class Policy(ABC):
 
     def _mask(self, allowed: ArrayLike) -> Mask:
         """Return ``allowed`` as one bool per arm."""
-        given = np.asarray(allowed)
+        given = as_array(allowed)
         if given.dtype == bool and given.shape == (self.n_arms,):
             mask = given
         elif given.ndim == 1 and given.size and given.dtype.kind in "iu":
@@ -276,11 +279,11 @@ class Policy(ABC):
 
     def _check_repeat(self, number: int, value: float) -> None:
         """Accept a reward told again, refuse one that contradicts the first or has no pull."""
-        if not 0 <= number < len(self._rewards):
+        if not (isinstance(number, int | np.integer) and 0 <= number < len(self._rewards)):
             raise TellError(
-                f"pull {number} was never asked; ids run from 0 to {len(self._rewards) - 1}."
+                f"pull {number!r} was never asked; ids run from 0 to {len(self._rewards) - 1}."
                 if self._rewards
-                else f"pull {number} was never asked: nothing has been asked yet."
+                else f"pull {number!r} was never asked: nothing has been asked yet."
             )
         first = self._rewards[number]
         if first == value or (first != first and value != value):
@@ -307,20 +310,9 @@ def _reward(number: int, reward: float | None) -> float:
     raise TellError(f"the reward of pull {number} must be finite, got {value}.")
 
 
-def positive(name: str, value: int) -> int:
-    """Return ``value`` if it is an integer of at least one."""
-    try:
-        number = index(value)
-    except TypeError:
-        raise InputTypeError(f"{name} must be an integer, got {value!r}.") from None
-    if number < 1:
-        raise PolicyError(f"{name} must be at least 1, got {number}.")
-    return number
-
-
 def _start_states(initial: int | Sequence[int], n_arms: int) -> tuple[int, ...]:
     """Return one start state per arm."""
-    states = np.asarray(initial)
+    states = as_array(initial)
     if states.dtype.kind not in "iu" or states.shape not in ((), (n_arms,)):
         raise PolicyError(f"start states must be one integer or {n_arms} of them, got {initial!r}.")
     return tuple(np.broadcast_to(states, n_arms).tolist())

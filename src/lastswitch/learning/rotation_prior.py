@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lastswitch._checks import check_positive
 from lastswitch.errors import InputTypeError, PolicyError
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ class Prior(NamedTuple):
     @classmethod
     def from_bandit(cls, bandit: Bandit, strength: float, depth: int = 24) -> Prior:
         """Believe the curves of ``bandit`` as firmly as ``strength`` observations per state."""
-        if not strength > 0:
-            raise PolicyError(f"strength must be positive, got {strength}.")
+        check_positive("strength", strength)
         rest, streak = bandit.tables(depth, depth)
         return cls(
             np.full(rest.shape, float(strength)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 
 from lastswitch.bandit import Bandit
 from lastswitch.curves import Curve, Support
@@ -41,7 +42,10 @@ class FixedCycle(Policy):
     def __init__(
         self, block: Sequence[int], n_arms: int | None = None, *, initial: int | Sequence[int] = 1
     ) -> None:
-        self.block = [int(arm) for arm in block]
+        try:
+            self.block = [index(arm) for arm in block]
+        except TypeError:
+            raise InputTypeError(f"a cycle is a list of arms, got {block!r}.") from None
         if not self.block or min(self.block) < 0:
             raise BlockError(f"a cycle needs at least one arm, each 0 or more, got {block!r}.")
         super().__init__(max(self.block) + 1 if n_arms is None else n_arms, initial=initial)

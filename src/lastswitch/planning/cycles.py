@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._checks import check_bandit, check_limits
 from lastswitch.blocks import cycle_reward
-from lastswitch.errors import PlanError
 from lastswitch.planning._tables import checked_length
 from lastswitch.planning.arm_states import ArmStates, arm_states
 from lastswitch.planning.frequency import average_bound, curves_bound
@@ -75,10 +75,8 @@ def plan_cycle(
     (4.56, True)
     """
     rounds = checked_length(length)
-    if not gap >= 0:
-        raise PlanError(f"gap must be at least 0, got {gap}; 0.01 accepts a cycle within 1 %.")
-    if time_limit is not None and not time_limit > 0:
-        raise PlanError(f"time_limit must be positive seconds, got {time_limit}; None means none.")
+    check_bandit("plan_cycle", bandit)
+    check_limits(gap, time_limit)
     search = _Search(bandit, rounds, gap, time_limit, progress)
     bound = search.run()
     problem = BlockProblem.from_bandit(bandit, rounds, settled_state(bandit, search.block))
@@ -109,6 +107,8 @@ def best_cycle(
 
     began = time.perf_counter()
     limit = checked_length(max_length)
+    check_bandit("best_cycle", bandit)
+    check_limits(gap, time_limit)
     deadline = math.inf if time_limit is None else began + time_limit
     ceiling = average_bound(bandit)
     best, best_mean, bound = [0], -math.inf, -math.inf

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lastswitch._checks import check_bandit, check_limits, check_whole
 from lastswitch.blocks import block_pays
 from lastswitch.errors import PlanError
 from lastswitch.planning.frequency import average_bound, total_bound
@@ -169,6 +170,8 @@ def optimal_average(
     (Fraction(2, 3), (0, 0, 1), True)
     """
     began = time.perf_counter()
+    check_bandit("optimal_average", bandit)
+    check_limits(0.0, time_limit)
     limit = _most_states(bandit, max_states)
     arms = group_arms(bandit)
     graph = joint_graph(arms, recurrent_state(arms), limit) if arms else None
@@ -220,9 +223,9 @@ def optimal_total(
     (5.0, True)
     """
     began = time.perf_counter()
-    if not (isinstance(horizon, (int, np.integer)) and horizon >= 1):
-        raise PlanError(f"horizon must be a whole number of rounds, at least 1; got {horizon!r}.")
-    rounds = int(horizon)
+    check_bandit("optimal_total", bandit)
+    check_limits(0.0, time_limit)
+    rounds = check_whole("horizon", horizon, 1, PlanError)
     taus = bandit.start() if start is None else as_states(start)
     bandit.means(taus)  # refuses a state that does not fit the bandit
     arms = group_arms(bandit)
@@ -294,9 +297,7 @@ def _most_states(bandit: Bandit, max_states: int | None) -> int:
     """Return how many joint states may be listed."""
     if max_states is None:
         return MAX_GRAPH_BYTES // (160 + 16 * bandit.n_arms)
-    if max_states < 1:
-        raise PlanError(f"max_states must be at least 1, got {max_states}.")
-    return max_states
+    return check_whole("max_states", max_states, 1, PlanError)
 
 
 def _closed(value: Fraction, bound: float, bandit: Bandit, length: int, states: int) -> float:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lastswitch._checks import check_limits
 from lastswitch.errors import InputTypeError, PlanError
 from lastswitch.planning.plan import Plan, Progress, Solution, rounding
 from lastswitch.planning.problem import BlockProblem
@@ -89,7 +90,9 @@ def plan_block(
     ((1, 0, 1, 1, 0, 1), 3.4, True)
     """
     problem, names = _problem(bandit, length, start, allowed, distinct_start)
-    _check_options(solver, gap, time_limit)
+    if solver not in SOLVERS:
+        raise PlanError(f"there is no solver {solver!r}; choose from {', '.join(SOLVERS)}.")
+    check_limits(gap, time_limit)
     if warm is not None and len(warm.block) != problem.length:
         raise PlanError(
             f"warm plans {len(warm.block)} slots and this problem has {problem.length}; "
@@ -163,13 +166,3 @@ def _problem(
         raise PlanError("length is missing: say how many rounds to plan, such as length=12.")
     problem = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
     return problem, tuple(bandit.names)
-
-
-def _check_options(solver: str, gap: float, time_limit: float | None) -> None:
-    """Refuse options no solver understands."""
-    if solver not in SOLVERS:
-        raise PlanError(f"there is no solver {solver!r}; choose from {', '.join(SOLVERS)}.")
-    if not gap >= 0:
-        raise PlanError(f"gap must be at least 0, got {gap}; 0.01 accepts a block within 1 %.")
-    if time_limit is not None and not time_limit > 0:
-        raise PlanError(f"time_limit must be positive seconds, got {time_limit}; None means none.")

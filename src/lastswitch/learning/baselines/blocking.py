@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from operator import index
 from typing import Any
 
+from lastswitch._checks import check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.baselines.stateless import UCB1
 from lastswitch.learning.policy import Mask, Policy, Pull
@@ -120,9 +120,6 @@ def ready_arms(track: Track, delays: Sequence[int], allowed: Mask | None) -> lis
 
 def checked_delays(delays: Sequence[int], n_arms: int) -> list[int]:
     """Return delays as whole numbers, one per arm."""
-    values = [index(delay) for delay in delays]
-    if len(values) != n_arms or min(values) < 1:
-        raise PolicyError(
-            f"delays must be {n_arms} whole numbers of at least 1, got {list(delays)!r}."
-        )
-    return values
+    if len(delays) != n_arms:
+        raise PolicyError(f"delays needs one entry per arm ({n_arms}), got {list(delays)!r}.")
+    return [check_whole(f"delays[{i}]", delay, 1, PolicyError) for i, delay in enumerate(delays)]

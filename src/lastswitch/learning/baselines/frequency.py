@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lastswitch._checks import check_whole
 from lastswitch.bandit import Bandit
-from lastswitch.errors import InputTypeError
+from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.learning.baselines.frequency_program import round_program, solve_program
 from lastswitch.learning.estimates import Estimates
 from lastswitch.learning.policy import Mask, Policy, Pull
@@ -118,8 +118,8 @@ class FrequencyPolicy(_Rounded):
             )
         start = bandit.initial if initial is None else initial
         super().__init__(bandit.n_arms, initial=start, seed=seed)
-        check_whole("runs", runs, least=1)
-        check_whole("depth", depth, least=1)
+        check_whole("runs", runs, 1, PolicyError)
+        check_whole("depth", depth, 1, PolicyError)
         self.bandit, self.runs, self.depth = bandit, runs, depth
         #: The program's value: no policy with runs and rests this short averages more.
         self.bound = self._commit(*bandit.tables(depth, runs), runs)
@@ -170,7 +170,7 @@ class ExploreThenCommit(_Rounded):
     ) -> None:
         super().__init__(n_arms, initial=initial, seed=seed)
         for name, value in (("horizon", horizon), ("runs", runs), ("depth", depth)):
-            check_whole(name, value, least=1)
+            check_whole(name, value, 1, PolicyError)
         self.horizon, self.runs, self.depth = horizon, runs, depth
         # A pass visits every rest of every arm, and its streaks, in about n_arms * depth rounds
         # per rest; T^{2/3} rounds of exploration balance its cost and what it teaches.

@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lastswitch._checks import check_whole
+from lastswitch._checks import check_positive, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.baselines.blocking import waited
-from lastswitch.learning.baselines.stateless import positive
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
@@ -71,8 +70,8 @@ class Lookahead(Policy):
         seed: int = 0,
     ) -> None:
         super().__init__(n_arms, initial=initial, seed=seed)
-        check_whole("steps", steps, least=1)
-        check_whole("depth", depth, least=1)
+        check_whole("steps", steps, 1, PolicyError)
+        check_whole("depth", depth, 1, PolicyError)
         if method not in ("ucb", "thompson"):
             raise PolicyError(f"method must be 'ucb' or 'thompson', got {method!r}.")
         if self.n_arms**steps > _MOST_SEQUENCES:
@@ -81,7 +80,7 @@ class Lookahead(Policy):
                 f"each time; take fewer steps (at most {_MOST_SEQUENCES} sequences)."
             )
         self.steps, self.depth, self.method = steps, depth, method
-        self.noise, self.spread = positive("noise", noise), positive("spread", spread)
+        self.noise, self.spread = check_positive("noise", noise), check_positive("spread", spread)
         self.counts = np.zeros((self.n_arms, depth))
         self.sums = np.zeros((self.n_arms, depth))
         self._sequences = np.array(list(product(range(self.n_arms), repeat=steps)))

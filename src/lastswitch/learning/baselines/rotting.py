@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf, log, sqrt
 from typing import Any
 
-from lastswitch.learning.baselines.stateless import positive
+from lastswitch._checks import check_positive
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
@@ -53,7 +53,7 @@ class RAWUCB(Policy):
         initial: int | Sequence[int] = 1,
     ) -> None:
         super().__init__(n_arms, initial=initial)
-        self.alpha, self.sigma = positive("alpha", alpha), positive("sigma", sigma)
+        self.alpha, self.sigma = check_positive("alpha", alpha), check_positive("sigma", sigma)
         self.asked = [0] * self.n_arms
         # Per arm, window j: the mean of its last full turn of 2^j rewards, and the sum and size
         # of the turn being filled.

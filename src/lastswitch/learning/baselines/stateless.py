@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf, log, sqrt
 from typing import Any
 
-from lastswitch.errors import PolicyError
+from lastswitch._checks import check_positive
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
@@ -45,7 +45,7 @@ class UCB1(Policy):
         self, n_arms: int, *, alpha: float = 2.0, initial: int | Sequence[int] = 1
     ) -> None:
         super().__init__(n_arms, initial=initial)
-        self.alpha = positive("alpha", alpha)
+        self.alpha = check_positive("alpha", alpha)
         self.asked = [0] * self.n_arms
         self.counts = [0] * self.n_arms
         self.sums = [0.0] * self.n_arms
@@ -145,16 +145,3 @@ class ThompsonSampling(Policy):
         self.failures[pull.arm] += 1.0 - success
         self.draws[pull.arm].clear()
         self.sizes[pull.arm] = 1
-
-
-def positive(name: str, value: float) -> float:
-    """Return ``value`` if it is a positive number.
-
-    Examples
-    --------
-    >>> positive("alpha", 2)
-    2.0
-    """
-    if not value > 0:
-        raise PolicyError(f"{name} must be positive, got {value!r}.")
-    return float(value)
