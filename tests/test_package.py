@@ -1,5 +1,6 @@
-"""The package as a whole: its names, its weight, its helpers."""
+"""The package as a whole: its names, its weight, what it stands on."""
 
+import inspect
 import re
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import lastswitch as ls
 from lastswitch._atomic import write_atomic
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
-from lastswitch.errors import LastSwitchError, MissingExtraError
+from lastswitch.drawing import save_figure
+from lastswitch.errors import FileError, LastSwitchError, MissingExtraError
 
 
 def test_importing_is_light():
@@ -25,8 +27,18 @@ def test_importing_is_light():
 def test_public_names_resolve_and_are_documented():
     """Every promised name loads, and says what it is."""
     for name in ls.__all__:
-        assert getattr(ls, name).__doc__, name
+        found = getattr(ls, name)
+        assert found.__doc__, name
+        assert inspect.ismodule(found) or "Examples\n" in found.__doc__, name
     assert set(ls.__all__) <= set(dir(ls))
+
+
+def test_modules_load_on_use():
+    """What `import lastswitch` does not bring along is there when named."""
+    assert ls.figures.figure_1().axes
+    assert ls.testing.check_policy.__module__ == "lastswitch.testing"
+    assert ls.environment.ENV_ID == "lastswitch/LSD-v0"
+    assert {"figures", "testing"} <= set(dir(ls))
 
 
 def test_unknown_names_are_attribute_errors():
@@ -64,6 +76,19 @@ def test_atomic_writes_leave_the_old_file_when_they_fail(tmp_path):
         write_atomic(path, 5)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    """Policies, bandits and figures all say which file, and why not."""
+    nowhere = tmp_path / "missing" / "file.json"
+    figure = ls.figures.figure_1()
+    for write in (
+        lambda: write_atomic(nowhere, "text"),
+        lambda: ls.FixedCycle([0, 1]).save(nowhere),
+        lambda: save_figure(figure, nowhere.with_suffix(""), ["png"]),
+    ):
+        with pytest.raises(FileError, match=r"cannot write .*missing.file\..*: No such file"):
+            write()
 
 
 def test_atomic_writes_are_as_readable_as_any_other_file(tmp_path):

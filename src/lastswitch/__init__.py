@@ -100,7 +100,19 @@ _LAZY = {
         "lastswitch.planning",
     ),
 }
-_MODULES = ("experiments", "files", "instances", "learning", "logs", "planning", "theory")
+_MODULES = (
+    "experiments",
+    "figures",
+    "files",
+    "instances",
+    "learning",
+    "logs",
+    "planning",
+    "testing",
+    "theory",
+)
+#: Modules that need an extra to load; ``dir`` leaves them out, since ``help`` loads what it lists.
+_EXTRA_MODULES = ("environment",)
 
 __all__ = [
     "Anytime",
@@ -152,7 +164,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         value = getattr(import_module(_LAZY[name]), name)
-    elif name in _MODULES:
+    elif name in (*_MODULES, *_EXTRA_MODULES):
         value = import_module(f"lastswitch.{name}")
     else:
         raise AttributeError(f"module 'lastswitch' has no attribute {name!r}")

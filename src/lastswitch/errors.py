@@ -8,7 +8,16 @@ from __future__ import annotations
 
 
 class LastSwitchError(Exception):
-    """Base of every error this library raises on purpose."""
+    """Base of every error this library raises on purpose.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise BlockError("a block is a list of arms, at least one; got [].")
+    ... except LastSwitchError as error:
+    ...     print(error)
+    a block is a list of arms, at least one; got [].
+    """
 
 
 class CurveError(LastSwitchError, ValueError):

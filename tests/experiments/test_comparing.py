@@ -215,6 +215,17 @@ def test_a_factory_that_cannot_travel_is_told():
         ls.compare(TWO, made, 10, 2, n_jobs=2, progress=False)
 
 
+def test_numbers_may_be_numpy_s():
+    """NumPy integers give the results, and the file, of Python's."""
+    cycle = {"alternate": lambda: ls.FixedCycle([0, 1], initial=-1)}
+    made = [
+        ls.compare(ls.instances.two_arms(), cycle, *given, n_jobs=1, progress=False)
+        for given in ((20, 2, 3), map(np.int64, (20, 2, 3)))
+    ]
+    assert made[0].provenance == made[1].provenance
+    assert type(made[1].seed) is int
+
+
 def test_a_bandit_that_pays_nothing_is_compared_too():
     """All of nothing is everything, not a division by zero."""
     found = quiet(ls.instances.stationary([0.0, 0.0]), {"c": CYCLES["alternate"]}, 10, 2)

@@ -40,7 +40,7 @@ def compare(
     console = Console()
     for name, comparison in found.items():
         table = comparison.table()
-        console.print(f"\n[bold]{name}[/bold]")
+        console.print(f"\n{name}", style="bold", markup=False)
         console.print(table)
         table.to_csv(folder / f"{slug(name)}.csv")
         for what in ("reward", "regret"):

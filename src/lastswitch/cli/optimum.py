@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lastswitch.cli._arguments import BanditArgument
+
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.planning.optima import Optimum
@@ -15,14 +17,7 @@ _SHOWN = 60
 
 
 def optimum(
-    bandit: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE|INSTANCE",
-            help="A .toml or .json file, or an instance such as five-arms or pinwheel:2,4,8,8.",
-            show_default=False,
-        ),
-    ],
+    bandit: BanditArgument,
     horizon: Annotated[
         int | None,
         typer.Option(help="Best total over this many rounds, instead of the best average."),

@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lastswitch.cli._arguments import BanditArgument
+
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.planning.plan import Plan, Progress
 
 
 def plan(
-    bandit: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE|INSTANCE",
-            help="A .toml or .json file, or an instance such as five-arms or pinwheel:2,4,8,8.",
-            show_default=False,
-        ),
-    ],
+    bandit: BanditArgument,
     length: Annotated[int, typer.Option(help="Rounds to plan.", show_default=False)],
     cycle: Annotated[
         bool, typer.Option("--cycle", help="Plan a cycle, to be repeated for ever.")

@@ -40,7 +40,7 @@ def reproduce(
     )
     console = Console()
     for name, comparison in done.comparisons.items():
-        console.print(f"\n[bold]{name}[/bold]")
+        console.print(f"\n{name}", style="bold", markup=False)
         console.print(comparison.table())
     for line in done.conclusions:
         console.print(f"• {line}", highlight=False, markup=False)

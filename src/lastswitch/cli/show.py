@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lastswitch.cli._arguments import BanditArgument
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -19,14 +21,7 @@ _NAME_WIDTH, _CELL_WIDTH = 24, 7
 
 
 def show(
-    bandit: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE|INSTANCE",
-            help="A .toml or .json file, or an instance such as five-arms or pinwheel:2,4,8,8.",
-            show_default=False,
-        ),
-    ],
+    bandit: BanditArgument,
     figure: Annotated[
         Path | None,
         typer.Option(help="Also draw the curves and the states here (.png, .svg or .pdf)."),
