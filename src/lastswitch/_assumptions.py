@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
+from lastswitch._checks import check_whole, is_number
 from lastswitch.bandit import Bandit
-from lastswitch.errors import BanditError, BlockError, CurveError, ExperimentError, InputTypeError
+from lastswitch.errors import BlockError, CurveError, ExperimentError
 
 if TYPE_CHECKING:
     from lastswitch.curves import SideKind
@@ -19,15 +19,7 @@ def approximation_constant(n_arms: int | Bandit, streaks: bool) -> int:
 
 def arm_count(n_arms: int | Bandit) -> int:
     """Return the number of arms, from a number or from a bandit."""
-    try:
-        arms = n_arms.n_arms if isinstance(n_arms, Bandit) else operator.index(n_arms)
-    except TypeError:
-        raise InputTypeError(
-            f"n_arms must be a whole number or a Bandit, got {type(n_arms).__name__}."
-        ) from None
-    if arms < 1:
-        raise BanditError(f"n_arms must be at least 1, got {arms}.")
-    return arms
+    return n_arms.n_arms if isinstance(n_arms, Bandit) else check_whole("n_arms", n_arms, 1)
 
 
 def checked_arms(n_arms: int | Bandit, streaks: bool) -> int:
@@ -60,30 +52,14 @@ def weakest_shapes(bandit: Bandit) -> tuple[SideKind, SideKind]:
     return order[max(rests)], order[max(streaks)]
 
 
-def _whole(name: str, value: int) -> int:
-    """Return ``value`` as an int, or say that it is not a whole number."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise InputTypeError(
-            f"{name} must be a whole number, got {type(value).__name__} {value!r}."
-        ) from None
-
-
 def checked_horizon(horizon: int) -> int:
     """Return the horizon once it is a positive number of rounds."""
-    rounds = _whole("horizon", horizon)
-    if rounds < 1:
-        raise ExperimentError(f"horizon must be at least 1 round, got {rounds}.")
-    return rounds
+    return check_whole("horizon", horizon, 1, ExperimentError)
 
 
 def checked_block(block: int) -> int:
     """Return the block size once it is a positive number of rounds."""
-    size = _whole("block", block)
-    if size < 1:
-        raise BlockError(f"block must be at least 1 round, got {size}.")
-    return size
+    return check_whole("block", block, 1, BlockError)
 
 
 def dividing_block(horizon: int, block: int) -> tuple[int, int]:
@@ -99,7 +75,6 @@ def dividing_block(horizon: int, block: int) -> tuple[int, int]:
 
 def checked_average(average: float) -> float:
     """Return the optimum's average once it is one: rewards lie in [0, 1]."""
-    value = float(average)
-    if not 0.0 <= value <= 1.0:
-        raise ExperimentError(f"average must lie in [0, 1] like the rewards, got {average}.")
-    return value
+    if not (is_number(average) and 0.0 <= average <= 1.0):
+        raise ExperimentError(f"average must lie in [0, 1] like the rewards, got {average!r}.")
+    return float(average)

@@ -12,7 +12,6 @@ streak).
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +28,7 @@ from lastswitch._assumptions import (
 from lastswitch._pinwheel import PinwheelFacts, pinwheel_density, pinwheel_facts
 from lastswitch.bandit import Bandit
 from lastswitch.errors import BanditError, BlockError, CurveError, ExperimentError
+from lastswitch.states import as_block
 
 if TYPE_CHECKING:
     from lastswitch.curves import SideKind
@@ -204,12 +204,7 @@ def state_change_loss(
         )
     if block is None:
         return arms + 2 if streaks else arms
-    pulls = [operator.index(arm) for arm in block]
-    if not pulls:
-        raise BlockError("block is empty: give at least one arm.")
-    outside = [arm for arm in pulls if not 0 <= arm < arms]
-    if outside:
-        raise BlockError(f"block names arm {outside[0]}, but arms are numbered 0 to {arms - 1}.")
+    pulls = as_block(block, arms).tolist()
     different = len(set(pulls))
     if not streaks:
         return different

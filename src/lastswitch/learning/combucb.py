@@ -109,7 +109,7 @@ class ISICombUCB1(BlockUCB):
 
 
 class CombUCB1(BlockUCB):
-    """CombUCB1 run naively on an LSD bandit, the paper's baseline (Section 5).
+    """CombUCB1 run naively on an LSD bandit, the paper's baseline (Section 4).
 
     Plans each block of ``block`` = d rounds from the running state and learns from every pull. It
     keeps the delays 1..d; a pull at a longer delay is counted as delay d, as the paper assumes,
@@ -155,7 +155,7 @@ class CombUCB1(BlockUCB):
 
 
 class CalibratedCombUCB1(BlockUCB):
-    """CombUCB1 after a calibration sequence: Laforgue et al. (2022), Eq. (7) and Appendix D.
+    """CombUCB1 after a calibration sequence: Laforgue et al. (2022), Eq. (7) and Appendix C.
 
     Plays ``order`` (every arm once), then the block of ``block`` = d rounds that is best from the
     state ``order`` leaves, and learns from the latter. A turn takes K + d rounds. On the paper's

@@ -68,7 +68,7 @@ class FixedCycle(Policy):
 class OracleGreedy(Policy):
     """Plays the arm that pays most right now, knowing the curves; ties are broken at random.
 
-    The paper's myopic baseline (Laforgue et al. (2022), Section 5 and Example 1).
+    The paper's myopic baseline (Laforgue et al. (2022), Section 4 and Example 1).
 
     Parameters
     ----------
