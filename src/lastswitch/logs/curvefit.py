@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from lastswitch._checks import check_positive, check_whole, is_number
 from lastswitch.bandit import Bandit
 from lastswitch.errors import LastSwitchWarning, LogError
 from lastswitch.logs.armfit import ArmFit, FitRules, fit_arm
@@ -235,7 +236,7 @@ def fit_curves(
     True
     """
     rules = FitRules(level, min_events, smooth)
-    _check_rules(rules, max_rest, max_streak, scale, together)
+    check_rules(rules, max_rest, max_streak, scale, together)
     columns = Columns(subject, time, arm, reward)
     with open_log(log, backend, memory) as source:
         events = read_events(source, select_columns(source.table, columns))
@@ -275,23 +276,21 @@ def states_of(table: Table, events: Events, every: str | float | None, together:
     return with_states(plays_by_clock(table, clock_rounds(every, events.clock), together))
 
 
-def _check_rules(
-    rules: FitRules, max_rest: int, max_streak: int, scale: str, together: str
+def check_rules(
+    rules: FitRules, max_rest: int, max_streak: int, scale: str, together: str = "mean"
 ) -> None:
+    """Refuse settings under which no log can be read."""
     if scale not in ("none", "clip", "minmax"):
         raise LogError(f"scale must be 'none', 'clip' or 'minmax', got {scale!r}.")
     if together not in ("mean", "max"):
         raise LogError(f"together must be 'mean' or 'max', got {together!r}.")
-    if max_rest < 1 or max_streak < 1:
-        raise LogError(
-            f"max_rest and max_streak must be at least 1, got {max_rest} and {max_streak}."
-        )
-    if not 0 < rules.level < 1:
+    check_whole("max_rest", max_rest, 1, LogError)
+    check_whole("max_streak", max_streak, 1, LogError)
+    check_whole("min_events", rules.min_events, 1, LogError)
+    if not (is_number(rules.level) and 0 < rules.level < 1):
         raise LogError(f"level must lie strictly between 0 and 1, got {rules.level!r}.")
-    if rules.min_events < 1:
-        raise LogError(f"min_events must be at least 1, got {rules.min_events!r}.")
-    if rules.smooth is not None and not rules.smooth > 0:
-        raise LogError(f"smooth must be a number of rounds above 0, got {rules.smooth!r}.")
+    if rules.smooth is not None:
+        check_positive("smooth", rules.smooth, LogError)
 
 
 def unit_rewards(events: Events, rule: ScaleRule) -> tuple[Table, Scale]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lastswitch._checks import check_whole
 from lastswitch._random import stream
 from lastswitch.errors import LogError
 from lastswitch.logs.counts import Floats
@@ -194,6 +195,8 @@ def _fit(fit: CurveFit | str | PathLike[str]) -> CurveFit:
 
 def resamples(groups: int, draws: int, seed: int) -> Floats:
     """Return how often each group is drawn: once in the first row, which is the log itself."""
+    check_whole("draws", draws, 1, LogError)
+    check_whole("seed", seed, 0, LogError)
     rng = stream(seed, "logs", "gain")
     drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=draws)
     return np.vstack([np.ones(groups), drawn])

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
 from lastswitch.errors import LogError
+from lastswitch.logs.armfit import FitRules
 from lastswitch.logs.cleaning import read_events
 from lastswitch.logs.counts import GROUPS, Floats, arm_order, column_of, subject_group
-from lastswitch.logs.curvefit import ScaleRule, states_of, unit_rewards
+from lastswitch.logs.curvefit import ScaleRule, check_rules, states_of, unit_rewards
 from lastswitch.logs.gains import Range, arms_of, cycle_cells, interval_of, resamples
 from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log, select_columns
 
@@ -113,6 +115,8 @@ def replay(
     >>> found.snips.low < 0.6 < found.snips.high
     True
     """
+    check_rules(FitRules(level, min_events), max_rest, max_streak, scale)
+    check_whole("rounds", rounds, 1, LogError)
     depth = Depth(max_rest, max_streak)
     with open_log(log, backend) as source:
         columns = Columns(subject, time, arm, reward, propensity)

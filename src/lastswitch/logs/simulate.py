@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
 from lastswitch.bandit import Bandit
@@ -53,8 +54,9 @@ def simulate(
     >>> log["reward"].to_pylist()
     [1.0, 0.0, 0.0]
     """
-    if subjects < 1 or rounds < 1:
-        raise LogError(f"subjects and rounds must be at least 1, got {subjects} and {rounds}.")
+    check_whole("subjects", subjects, 1, LogError)
+    check_whole("rounds", rounds, 1, LogError)
+    check_whole("seed", seed, 0, LogError)
     if not (0 <= idle < 1 and 0 <= spread <= 1):
         raise LogError(f"idle must lie in [0, 1) and spread in [0, 1], got {idle} and {spread}.")
     choose = _chooser(policy, bandit.n_arms)
