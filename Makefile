@@ -25,14 +25,19 @@ $(VENV)/.has-base: $(VENV)/.made pyproject.toml constraints.txt
 	@$(PIP) -e .
 	@touch $@
 
+$(VENV)/.has-engines: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "Installing lastswitch[test,ray,dask,spark] into $(VENV) ..."
+	@$(PIP) -e '.[test,ray,dask,spark]'
+	@touch $@
+
 reproduce: $(VENV)/.has-base  ## the paper's figures and tables, and ours, into results/
 	$(BIN)/lastswitch reproduce --out results
 
 test: $(VENV)/.has-test  ## every test that needs no cluster engine
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
-test-engines: $(VENV)/.has-test $(VENV)/.has-ray $(VENV)/.has-dask $(VENV)/.has-spark  ## tests on real Ray, Dask and Spark
-	$(BIN)/python -m pytest -q -m engines tests
+test-engines: $(VENV)/.has-engines  ## tests on real Ray, Dask and Spark
+	$(BIN)/python -m pytest -q -m engines --disable-warnings tests
 
 lint: $(VENV)/.has-test  ## formatting, lint and types
 	$(BIN)/ruff format --check .
