@@ -122,6 +122,14 @@ def test_average_does_not_depend_on_the_start():
     assert len(values) == 1
 
 
+def test_pays_need_not_have_a_small_common_denominator():
+    """Eighty fractions over different odd numbers are averaged exactly, like any others."""
+    pays = sorted((n // 2) / n for n in range(999_001, 999_161, 2))
+    best = ls.optimal_average(ls.Bandit([(pays, [0.0]), ([0.2], [0.1])]))
+    assert best.exact
+    assert best.fraction == (Fraction(pays[0]).limit_denominator(10**6) + Fraction(1, 5)) / 2
+
+
 def test_identical_arms_are_merged():
     """Ten equal arms list no more joint states than their multisets."""
     bandit = ls.Bandit([ls.Curve([0, 0, 1], [0])] * 10)

@@ -308,7 +308,8 @@ def _closed(value: Fraction, bound: float, bandit: Bandit, length: int, states: 
     """
     pays = {pay for curve in bandit.curves for pay in (*curve.rest, *curve.streak)}
     common = math.lcm(*(as_fraction(pay).denominator for pay in pays))
-    if (bound - float(value) + 1e-14) * (length * states * common) < 1:
+    # As fractions: the common denominator of many pays need not fit in a float.
+    if Fraction(bound - float(value) + 1e-14) * (length * states * common) < 1:
         return float(value)
     return max(bound, float(value))
 
