@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from lastswitch.errors import InputTypeError
-from lastswitch.learning import Anytime, CombUCB1, ISICombUCB1, Policy
+from lastswitch.learning import UCB1, Anytime, CombUCB1, ISICombUCB1, Policy, load_policy
 
 
 class Counting(Policy):
@@ -62,6 +62,26 @@ def test_a_reward_of_an_epoch_that_ended_teaches_nothing():
     policy.tell(pulls[2].id, 1.0)
     policy.tell(pulls[3].id, None)
     assert (policy.inner.heard, policy.inner.lost) == (1, 1)
+
+
+def test_an_epoch_s_policy_plays_as_it_would_alone():
+    """What it counts, asks and subjects included, is what it would count by itself."""
+    inside, alone = Anytime(lambda horizon: UCB1(3), first=200), UCB1(3)
+    for turn in range(150):
+        pulls = [policy.ask(turn % 2) for policy in (inside, alone)]
+        assert pulls[0] == pulls[1]
+        for policy, pull in zip((inside, alone), pulls, strict=True):
+            policy.tell(pull.id, float((pull.arm + turn) % 3 == 0))
+    assert (inside.inner.n_asked, inside.inner.subjects) == (150, [0, 1])
+
+
+def test_a_loaded_epoch_s_policy_knows_how_often_it_was_asked(tmp_path):
+    """Asks of earlier epochs do not count."""
+    policy = Anytime(partial(Counting, 2), first=4)
+    for _ in range(9):
+        policy.ask()
+    again = load_policy(policy.save(tmp_path / "policy.json"))
+    assert again.inner.n_asked == policy.inner.n_asked == 5
 
 
 def test_blocks_do_not_outlive_their_epoch():

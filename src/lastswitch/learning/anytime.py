@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,7 @@ class Anytime(Policy):
         self.left = self.first  # rounds to go in this epoch
         self.inner = self._build()
         super().__init__(self.inner.n_arms, initial=self.inner.initial)
+        self._share()
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return what this epoch's policy chooses."""
@@ -57,11 +59,13 @@ class Anytime(Policy):
             self.epoch += 1
             self.left = self.first << self.epoch
             self.inner = self._build()
+            self._share()
         epoch, memory = track.memory or (-1, None)
         if epoch != self.epoch:  # the block and the memory belong to an earlier policy
             track.block, track.at, track.cache, memory = (), 0, None, None
         track.memory = memory
         arm = self.inner.choose(track, allowed)
+        self.inner._rewards.append(math.nan)  # so that it knows how often it was asked
         track.memory = [self.epoch, track.memory]
         track.note = [self.epoch, track.note]
         self.left -= 1
@@ -94,6 +98,13 @@ class Anytime(Policy):
         self.inner = self._build()
         self.inner.restore(state["inner"]["state"])
         self.inner.rng = generator_from(state["inner"]["generator"])
+        self._share()
+        asked = (self.first << self.epoch) - self.left
+        self.inner._rewards.extend([math.nan] * asked)
+
+    def _share(self) -> None:
+        """Let this epoch's policy see the subjects: some plan differently for one and for many."""
+        self.inner._tracks = self._tracks
 
     def _build(self) -> Policy:
         """Return a fresh policy for the present epoch."""
