@@ -286,6 +286,8 @@ def test_a_wrong_instance_text_says_what_to_write(text, message):
             "scales[0] must be a positive number of rounds, got 0.0",
         ),
         (lambda: seasonal([[0.1]], streak=2), "streak must lie in [0, 1], got 2"),
+        (lambda: delay_dependent([[0.1], [0.2, 1.5]]), "arm 'arm 1': delays must lie in [0, 1]"),
+        (lambda: seasonal([[0.1], [1.5]]), "arm 'arm 1': rest must lie in [0, 1], got 1.5"),
     ],
 )
 def test_values_that_are_no_curve_are_refused(build, message):

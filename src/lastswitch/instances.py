@@ -17,7 +17,7 @@ from lastswitch._checks import check_unit, check_whole
 from lastswitch._pinwheel import checked_periods
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
-from lastswitch.curves import Curve, constant, periodic, step
+from lastswitch.curves import Curve, constant, naming_arm, periodic, step
 from lastswitch.errors import BanditError, CurveError
 from lastswitch.families import FAMILIES, random_bandit
 
@@ -199,7 +199,11 @@ def delay_dependent(
     >>> [bandit.mean(0, tau) for tau in (-2, -1, 1, 2, 9)]
     [0.1, 0.1, 0.5, 0.8, 0.8]
     """
-    return Bandit([Curve.from_delays(table) for table in tables], names=names, initial=-1)
+    curves = []
+    for arm, table in enumerate(tables):
+        with naming_arm(f"arm {arm}"):
+            curves.append(Curve.from_delays(table))
+    return Bandit(curves, names=names, initial=-1)
 
 
 def recharging(ceilings: Sequence[float], scales: Sequence[float], depth: int = 20) -> Bandit:
@@ -260,7 +264,11 @@ def seasonal(seasons: Sequence[Sequence[float]], streak: float = 0.0) -> Bandit:
     [0.05, 0.1, 0.9, 0.1, 0.9]
     """
     check_unit("streak", streak)
-    return Bandit([periodic(season, streak) for season in seasons])
+    curves = []
+    for arm, season in enumerate(seasons):
+        with naming_arm(f"arm {arm}"):
+            curves.append(periodic(season, streak))
+    return Bandit(curves)
 
 
 # ------------------------------------------------------------------------------- instances by name
