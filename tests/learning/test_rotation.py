@@ -160,3 +160,19 @@ def test_the_bound_falls_towards_the_optimum():
     ls.simulate(bandit, policy, 4000, 0)
     truth = ls.optimal_average(bandit).value
     assert truth <= policy.bound() < 0.8 * before
+
+
+def test_looking_at_the_bound_changes_nothing():
+    """A policy that is asked for its bound at every turn plays like one that is not."""
+    runs = []
+    for look in (False, True):
+        policy = ls.RotationUCB(5, initial=-1)
+        arms, rng = [], np.random.default_rng(3)
+        for _ in range(400):
+            pull = policy.ask()
+            arms.append(pull.arm)
+            policy.tell(pull.id, float(rng.random() < 0.5))
+            if look:
+                assert 0 < policy.bound() <= 1 + 1e-9
+        runs.append(arms)
+    assert runs[0] == runs[1]

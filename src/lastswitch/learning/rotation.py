@@ -225,8 +225,10 @@ class RotationUCB(Policy):
         self._out[self._cell(pull.arm, pull.tau)] -= 1.0
 
     def bound(self) -> float:
-        """Return the most any schedule could earn per round if the optimistic tables were true."""
-        self._make_tables()
+        """Return the most any schedule could earn per round if the optimistic tables were true.
+
+        The tables are those of the latest plan, so asking changes nothing; before any, it is 1.
+        """
         return self._bound
 
     def _make_tables(self) -> None:
@@ -288,7 +290,7 @@ class RotationUCB(Policy):
         """Take back what was seen and believed."""
         super().restore(state)
         self._bind()
-        if not self.stale:
+        if not self.stale or self.limits.any():  # tables have been made
             self._price()
 
     def _bind(self) -> None:
@@ -297,7 +299,7 @@ class RotationUCB(Policy):
         self._squared, self._out = _view(self.squares), _view(self.pending)
         self._plans: dict[tuple[tuple[int, ...], Mask | None], tuple[int, ...]] = {}
         self._depth_list = self.depths.tolist()
-        self._bound = float(self.n_arms)
+        self._bound = 1.0
         self._bind_limits()
 
     def _bind_limits(self) -> None:
