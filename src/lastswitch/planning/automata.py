@@ -168,14 +168,22 @@ def table_automata(
     offset, idle, pull, pay, final, root = spell_out(
         *(tables + (_flat(end_rest), _flat(end_streak), end_unplayed))  # noqa: RUF005 - types
     )
-    rows = np.hstack([rest, streak, end_rest, end_streak, allowed.T])
-    seen: dict[bytes, int] = {}
-    twins = [seen.setdefault(row.tobytes(), arm) for arm, row in enumerate(rows)]
+    twins = _alike(rest)
+    if twins != list(range(len(rest))):  # some rest curves are equal: look closer
+        twins = _alike(np.hstack([rest, streak, end_rest, end_streak, allowed.T]))
     return Automata(offset, idle, pull, pay, final, root, np.array(twins))
+
+
+def _alike(rows: FloatArray) -> list[int]:
+    """Return for each row the first one equal to it."""
+    seen: dict[bytes, int] = {}
+    return [seen.setdefault(row.tobytes(), arm) for arm, row in enumerate(rows)]
 
 
 def _flat(table: FloatArray) -> FloatArray:
     """Return ``table`` without the columns at its end that repeat the one before."""
+    if table.shape[1] == 1 or (table[:, -1] != table[:, -2]).any():
+        return table
     changes = np.flatnonzero((table[:, 1:] != table[:, :-1]).any(axis=0))
     columns = int(changes[-1]) + 2 if len(changes) else 1
     flat = np.ascontiguousarray(table[:, :columns])

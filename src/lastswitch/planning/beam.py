@@ -9,6 +9,8 @@ dropped for lack of width is remembered: if the incumbent reaches it, it is opti
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from lastswitch._kernels import jit
@@ -55,10 +57,7 @@ class Beam:
         self.scratch = np.empty(room)
         self.pair = np.empty((2, n), np.int32)
         self.cursor, self.ledger = np.array([0, 0, 1, 0]), np.full(3, -np.inf)
-        # Every state has a random-looking key; a node's key is the sum of its states'.
-        self.keys = np.arange(1, len(machines.idle) + 1, dtype=np.uint64) * MIX_A
-        self.keys = (self.keys ^ (self.keys >> np.uint64(30))) * MIX_B
-        self.keys ^= self.keys >> np.uint64(27)
+        self.keys = _state_keys(1 << len(machines.idle).bit_length())
 
     @staticmethod
     def bytes_per_node(n_machines: int, length: int) -> int:
@@ -90,25 +89,32 @@ class Beam:
         ahead = self.bound[slot % 2, node:nodes], self.c_bound[:candidates]
         return max([self.dropped, *(float(part.max()) for part in ahead if len(part))])
 
-    def best(self) -> tuple[IntArray, IntArray] | None:
-        """Return the best complete block as (machine, member) per slot; None if none did it."""
-        slot, _, nodes, _ = self.cursor
+    def best(self, worth: FloatArray) -> tuple[float, int]:
+        """Return the value and the node of the best complete block; (-inf, -1) if none did it."""
+        slot, _, nodes, _ = self.cursor.tolist()
         if slot < self.machines.length or nodes == 0:
-            return None
-        node = int(self.bound[slot % 2, :nodes].argmax())
+            return -np.inf, -1
+        side = slot % 2
+        total = self.value[side, :nodes] + worth[self.states[side, :nodes]].sum(axis=1)
+        node = int(total.argmax())
+        return float(total[node]), node
+
+    def way_to(self, node: int) -> tuple[IntArray, IntArray]:
+        """Return how a complete block was filled, as (machine, member) per slot."""
         d = self.machines.length
-        place, taken = np.empty(d, np.int64), np.empty(d, np.int64)
+        place, taken = [0] * d, [0] * d
         for t in range(d - 1, -1, -1):
-            place[t], taken[t] = self.place[t, node], self.taken[t, node]
-            node = self.parent[t, node]
-        return self._identities(place, taken), self.machines.who[taken].astype(np.int64)
+            place[t], taken[t] = self.place.item(t, node), self.taken.item(t, node)
+            node = self.parent.item(t, node)
+        arcs = np.array(taken)
+        return self._identities(np.array(place), arcs), self.machines.who[arcs].astype(np.int64)
 
     def _identities(self, place: IntArray, taken: IntArray) -> IntArray:
         """Return which machine was at the given places; twins change places on the way."""
         m, n = self.machines, len(self.machines.root)
-        group = np.cumsum(np.append(0, np.diff(self.twins) != 0))
-        if group[-1] == n - 1:
+        if len(set(self.twins.tolist())) == n:
             return place
+        group = np.cumsum(np.append(0, np.diff(self.twins) != 0))
         state, names, machine = m.root, np.arange(n), np.empty_like(place)
         for t in range(len(place)):
             machine[t] = names[place[t]]
@@ -117,6 +123,14 @@ class Beam:
             order = np.lexsort((state, group))  # stable, as in `child_states`
             state, names = state[order], names[order]
         return machine
+
+
+@functools.lru_cache(maxsize=4)
+def _state_keys(n: int) -> KeyArray:
+    """Return a random-looking key for each of ``n`` states; a node's key is their sum."""
+    keys = np.arange(1, n + 1, dtype=np.uint64) * MIX_A
+    keys = (keys ^ (keys >> np.uint64(30))) * MIX_B
+    return keys ^ (keys >> np.uint64(27))
 
 
 @jit

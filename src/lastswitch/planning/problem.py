@@ -299,13 +299,25 @@ class BlockProblem:
         return cls(*tables, terminal=None if terminal is None else Terminal(**terminal), **fields)
 
     def _play(self, block: Sequence[int] | IntArray) -> tuple[list[Pulled], list[int | None]]:
-        """Play ``block`` and return its pulls and the memories it leaves."""
-        memory: list[int | None] = [None] * self.n_arms
+        """Play ``block`` and return its pulls and the memories it leaves.
+
+        Only the arm that is pulled is looked at, so this takes one step per slot.
+        """
+        last = [-1] * self.n_arms  # slot of the arm's latest pull, and the run it ended
+        row = self.run.tolist()
         pulls = []
         for slot, arm in enumerate(self._checked(block)):
-            pulls.append(Pulled(arm, memory[arm], self._pay(arm, memory[arm], slot)))
-            self._step(memory, arm, slot)
-        return pulls, memory
+            before, tau = last[arm], None
+            if before >= 0:
+                tau = slot - before - 1 or -row[arm]
+            pulls.append(Pulled(arm, tau, self._pay(arm, tau, slot)))
+            # A pull goes on with the run it follows, in slot 0 with that from before the block.
+            row[arm] = row[arm] + 1 if before == slot - 1 else 1
+            last[arm] = slot
+        ends = (
+            None if t < 0 else self.length - t - 1 or -r for t, r in zip(last, row, strict=True)
+        )
+        return pulls, list(ends)
 
     def _pay(self, arm: int, tau: int | None, slot: int) -> float:
         """Return what ``arm`` pays in ``slot`` from the memory ``tau`` (None: not pulled yet)."""
@@ -329,6 +341,18 @@ class BlockProblem:
             raise BlockError(f"block has shape {arms.shape}; this problem has {self.length} slots.")
         if not np.issubdtype(arms.dtype, np.integer):
             raise BlockError(f"block must hold arm numbers (integers), got dtype {arms.dtype}.")
+        known = arms.min() >= 0 and arms.max() < self.n_arms
+        if not known or not self.allowed[np.arange(self.length), arms].all():
+            self._refuse(arms)
+        if self.distinct_start and self.length > 1 and arms[0] == arms[1]:
+            raise BlockError(
+                f"slots 0 and 1 both name arm {arms[0]}; distinct_start asks for two "
+                "different arms."
+            )
+        return arms.tolist()  # type: ignore[no-any-return]
+
+    def _refuse(self, arms: IntArray) -> None:
+        """Name the first slot whose arm does not exist or is not allowed there."""
         for slot, arm in enumerate(arms.tolist()):
             if not 0 <= arm < self.n_arms:
                 raise BlockError(
@@ -336,12 +360,6 @@ class BlockProblem:
                 )
             if not self.allowed[slot, arm]:
                 raise BlockError(f"slot {slot} names arm {arm}, which `allowed` forbids there.")
-        if self.distinct_start and self.length > 1 and arms[0] == arms[1]:
-            raise BlockError(
-                f"slots 0 and 1 both name arm {arms[0]}; distinct_start asks for two "
-                "different arms."
-            )
-        return arms.tolist()  # type: ignore[no-any-return]
 
     def _check_feasible(self) -> None:
         """Refuse a mask that no block can satisfy, naming the slot."""

@@ -25,15 +25,15 @@ from lastswitch.planning.products import merged
 #: Beyond this much memory the beam stops widening and the answer keeps a gap.
 MOST_MEMORY = 1 << 30
 #: Widths: for a first incumbent, to begin with, and how much wider each pass is.
-SCOUT, NARROW, WIDEN = 16, 32, 4
+SCOUT, NARROW, WIDEN = 8, 32, 4
 #: Subgradient steps between scouts, and before each later pass; how large those later ones may be,
 #: and all of them after a warm start.
-STEPS, MORE_STEPS, MORE_THETA, WARM_THETA = (30, 70, 200), 30, 0.1, 0.1
+STEPS, MORE_STEPS, MORE_THETA, WARM_THETA = (20, 60), 30, 0.1, 0.1
 #: Products: from passes of how many nodes on; states per node, so that products cost about as much
 #: as the pass; how many states at most; how many pairs may turn out larger before giving up.
-MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 20_000, 0.25, 100_000, 2
+MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 2_500, 0.25, 100_000, 2
 #: Subgradient steps after a product, their first size, and the least claims two machines share.
-MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 60, 0.5, 0.05
+MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 30, 0.5, 0.5
 #: Work (states or children) between two looks at the clock: some hundredths of a second.
 SLICE = 2_000_000
 #: Relative to the size of the pays: sums that differ by less are equal but for rounding.
@@ -149,6 +149,7 @@ class Search:
         for steps in STEPS:  # a better incumbent makes better steps
             self._descend(prices, steps)
             self._beam(prices, SCOUT)
+            prices = self._trimmed(prices)
         return prices
 
     def _adopt(self, prices: Prices) -> Prices:
@@ -224,14 +225,16 @@ class Search:
     def _beam(self, prices: Prices, width: int) -> None:
         """Run one pass of the beam and take its block and its bound."""
         beam = Beam(prices.machines, self.twins, width)
-        ahead = np.append(np.cumsum(prices.price[::-1])[::-1], 0.0)
+        ahead = np.zeros(len(prices.price) + 1)
+        ahead[-2::-1] = prices.price[::-1].cumsum()
         floor = self._give_up_to_floor()
         while not beam.run(prices.worth, ahead, floor, SLICE):
             self._lower(beam.open_bound())
             self._check()
-        found = beam.best()
-        if found is not None:
-            self.offer(np.array([self.members[i][j] for i, j in zip(*found, strict=True)]))
+        value, node = beam.best(prices.worth)
+        if value > self.value:
+            way = zip(*beam.way_to(node), strict=True)
+            self.block, self.value = np.array([self.members[i][j] for i, j in way]), value
         elif self.block is None and beam.dropped == -math.inf:
             raise ProblemError("no block gives every slot to exactly one arm.")
         self._lower(beam.dropped)
