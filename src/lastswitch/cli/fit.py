@@ -90,7 +90,7 @@ def fit(
     for path in written[:4]:
         console.print(f"wrote {path}", markup=False)
     console.print(f"wrote {len(written) - 4} figures in {written[-1].parent}", markup=False)
-    console.print(f"next: lastswitch plan {out} --length 28", markup=False)
+    console.print(f"next: lastswitch plan {out} --length 28 --cycle", markup=False)
 
 
 def _number(every: str | None) -> str | float | None:
@@ -112,7 +112,7 @@ def _print(console: Console, fit: CurveFit) -> None:
     )
     for notice in summary.notices:
         console.print(f"left out: {notice}", style="yellow", markup=False)
-    table = Table("arm", "events", "rested", "repeated", "wears out", "recovers", "period")
+    table = Table("arm", "events", "long rest", "2nd in a row", "wears out", "recovers", "period")
     for arm, findings in zip(fit.arms, fit.findings, strict=True):
         answers = [str(found.period or found.answer) for found in findings]
         rested, repeated = f"{arm.curve.rest[-1]:.3f}", f"{arm.curve(-1):.3f}"

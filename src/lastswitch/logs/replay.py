@@ -157,8 +157,8 @@ class _Sums:
                 f"{_name(cell, self.depth)} ({self.events(cell)} events)" for cell in thin[:5]
             )
             raise LogError(
-                f"the log cannot support this: {len(thin)} of the {len(visits)} states visited "
-                f"have fewer than {least} events: {listed}. Choose a target closer to what was "
+                f"the log cannot support this: fewer than {least} events in {len(thin)} of "
+                f"{len(visits)} visited states: {listed}. Choose a target closer to what was "
                 "played, or collect more."
             )
 
