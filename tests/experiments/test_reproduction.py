@@ -110,6 +110,13 @@ def test_the_paper_is_run_at_the_paper_settings():
     assert all(two.horizon % size == 0 for size in (10, 11))
 
 
+def test_no_rounds_at_all_are_refused(tmp_path):
+    """Zero is not taken for "as the paper", and nothing is written."""
+    with pytest.raises(ExperimentError, match="horizon must be a whole number of at least 1"):
+        reproduce(tmp_path / "results", horizon=0, progress=False)
+    assert not (tmp_path / "results").exists()
+
+
 def test_the_limits_are_what_the_schedules_pay():
     """What the paper says a policy settles at is what its block pays when repeated."""
     parts = paper_experiments()

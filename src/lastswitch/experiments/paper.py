@@ -92,8 +92,8 @@ def paper_experiments(
     {'five-arms': (5112, 10), 'two-arms': (5060, 10)}
     """
     return {
-        "five-arms": _five_arms(runs, horizon or 5112, seed),
-        "two-arms": _two_arms(runs, horizon or 5060, seed),
+        "five-arms": _five_arms(runs, 5112 if horizon is None else horizon, seed),
+        "two-arms": _two_arms(runs, 5060 if horizon is None else horizon, seed),
     }
 
 

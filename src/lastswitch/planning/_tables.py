@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch.errors import InputTypeError, ProblemError, StateError
+from lastswitch.states import as_array
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -79,12 +80,9 @@ def checked_length(length: int) -> int:
 
 def checked_states(start: ArrayLike, n_arms: int) -> IntArray:
     """Return the start as a state vector, checked."""
-    tau = np.asarray(start)
+    tau = as_array(start)
     if tau.shape != (n_arms,) or not np.issubdtype(tau.dtype, np.integer):
-        raise StateError(
-            f"start must be {n_arms} integer states, one per arm; got shape "
-            f"{tau.shape} of {tau.dtype}."
-        )
+        raise StateError(f"start must be {n_arms} integer states, one per arm; got {start!r}.")
     return tau.astype(np.int64)
 
 
