@@ -21,6 +21,9 @@ CYCLES = {
 quiet = partial(ls.compare, n_jobs=1, progress=False)
 
 
+pytestmark = pytest.mark.xdist_group("comparing")  # what they share is made once
+
+
 @pytest.fixture(scope="module")
 def found():
     """Compare schedules and learners on the two arms."""

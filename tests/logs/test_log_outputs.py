@@ -17,6 +17,9 @@ TRUTH = ls.Bandit(
 )
 
 
+pytestmark = pytest.mark.xdist_group("log_outputs")  # what they share is made once
+
+
 @pytest.fixture(scope="module")
 def log():
     """Simulate a small log."""

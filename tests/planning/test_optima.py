@@ -218,8 +218,8 @@ def test_a_total_too_large_gives_a_bound_instead(horizon):
     assert best.value <= truth + 1e-9 <= best.bound + 2e-9
 
 
-@given(bandits(max_arms=3, max_rest=4), st.integers(30, 120))
-@settings(max_examples=40)
+@given(bandits(max_arms=3, max_rest=3, max_streak=2), st.integers(30, 80))
+@settings(max_examples=25)
 def test_a_long_total_through_its_period_is_a_best_one(bandit, horizon):
     """Reusing the choices of one period gives the total that induction over all rounds gives."""
     plain = ls.optimal_total(bandit, horizon)
