@@ -260,8 +260,14 @@ def compare_learners(quick: bool) -> None:
             | {name: float(np.mean(every[name][case.name])) for name in ON_SUITE}
             for case in cases
         ]
-        tables = {"paper": paper, "random": rows, "families": families, "subjects": subjects}
-        keep("learning", "Learning", about, {**tables, "instances": each})
+        tables = {
+            "the paper's instances": paper,
+            "random instances, by size": rows,
+            "random instances, by family": families,
+            "fifty subjects at once": subjects,
+            "every random instance": each,
+        }
+        keep("learning", "Learning", about, tables)
 
 
 def follow_regret(quick: bool, figure: str | None) -> None:

@@ -2,16 +2,20 @@
 
 Every benchmark leaves one JSON file in ``benchmarks/results``: an object whose ``title``, ``date``,
 ``machine`` and ``about`` say what was measured, when and where. Every other entry that is a list of
-objects becomes a table, one row each; every other plain value becomes a line.
+objects becomes a table, one row each, folded if it is long; every other plain value becomes a
+line.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+#: A table with more rows than this is folded.
+LONG = 20
 RESULTS = Path(__file__).parent / "results"
 HEAD = ("title", "date", "machine", "about", "about_tables", "format", "version", "versions")
 
@@ -34,17 +38,28 @@ def section(name: str, results: Mapping[str, Any]) -> str:
     if where:
         parts.append(f"*Measured {', '.join(where)}.*")
     facts = []
+    several = sum(map(is_table, results.values())) > 1
     for key, value in results.items():
         if key in HEAD:
             continue
         if is_table(value):
-            parts.append(f"### {words(key)}")
-            parts.append("\n".join(table(value)))
+            parts += titled(words(key) if several else "", list(table(value)))
         elif not isinstance(value, Sequence | Mapping) or isinstance(value, str):
             facts.append(f"- {words(key)}: {text(value)}")
     if facts:
         parts.append("\n".join(facts))
     return "\n\n".join(parts)
+
+
+def titled(title: str, lines: Sequence[str]) -> Iterator[str]:
+    """Yield a table under its title; a long one is folded, to be opened by a click."""
+    title = title[:1].upper() + title[1:]
+    if len(lines) > LONG + 2:
+        yield "\n".join([f'??? note "{title or "The table"}"', "", *(f"    {x}" for x in lines)])
+        return
+    if title:
+        yield f"### {title}"
+    yield "\n".join(lines)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -85,7 +100,8 @@ def text(value: Any) -> str:
         return f"{value:.4g}"
     if isinstance(value, float):
         return f"{value:.0f}"
-    return str(value).replace("|", "\\|")
+    plain = re.sub(r"\d[\d.]*e\+\d+", lambda number: f"{float(number[0]):.0f}", str(value))
+    return plain.replace("|", "\\|")
 
 
 if __name__ == "__main__":
