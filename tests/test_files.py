@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lastswitch as ls
 from lastswitch import Bandit, Curve
 from lastswitch.curves import SHAPES, constant, periodic, recovering, satiating, spike, step
 from lastswitch.errors import FileError
@@ -299,3 +300,23 @@ def test_a_text_that_stands_for_nothing_lists_what_would(tmp_path):
         find_bandit("five-arm")
     with pytest.raises(FileError, match=r"radio\.toml does not exist"):
         find_bandit(str(tmp_path / "radio.toml"))
+
+
+def test_a_plan_round_trips_with_its_certificate(tmp_path):
+    """A loaded plan has the block, the bound and the problem of the one saved."""
+    plan = ls.plan_block(ls.instances.five_arms(), 8, start=[1, 1, 1, -1, 2])
+    loaded = ls.load_plan(ls.save_plan(plan, tmp_path / "plan.json"))
+    assert (loaded.block, loaded.value, loaded.bound) == (plan.block, plan.value, plan.bound)
+    assert loaded.problem.value(loaded.block) == plan.value
+    assert str(loaded) == str(plan)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[1]", "holds no plan but list"), ('{"format": "x"}', "got 'x'"), ("{", "not valid JSON")],
+)
+def test_what_is_no_plan_is_refused(tmp_path, text, message):
+    """The message says what the file holds instead."""
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(FileError, match=message):
+        ls.load_plan(tmp_path / "plan.json")

@@ -31,7 +31,7 @@ from lastswitch.states import state_after, trajectory, transition
 
 if TYPE_CHECKING:
     from lastswitch.experiments import Comparison, Run, compare, simulate
-    from lastswitch.files import load_bandit, save_bandit
+    from lastswitch.files import load_bandit, load_plan, save_bandit, save_plan
     from lastswitch.instances import pinwheel
     from lastswitch.learning import (
         Anytime,
@@ -65,7 +65,7 @@ __version__ = "0.1.0"
 #: Names that load on use, and the module each lives in.
 _LAZY = {
     **dict.fromkeys(["Comparison", "Run", "compare", "simulate"], "lastswitch.experiments"),
-    **dict.fromkeys(["load_bandit", "save_bandit"], "lastswitch.files"),
+    **dict.fromkeys(["load_bandit", "load_plan", "save_bandit", "save_plan"], "lastswitch.files"),
     "pinwheel": "lastswitch.instances",
     **dict.fromkeys(
         [
@@ -146,6 +146,7 @@ __all__ = [
     "errors",
     "fit_curves",
     "load_bandit",
+    "load_plan",
     "load_policy",
     "optimal_average",
     "optimal_total",
@@ -154,6 +155,7 @@ __all__ = [
     "plan_cycle",
     "repaired_block",
     "save_bandit",
+    "save_plan",
     "simulate",
     "state_after",
     "trajectory",

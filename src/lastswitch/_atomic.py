@@ -22,6 +22,8 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     'rest'
     """
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileError(f"cannot write {target}: the folder {target.parent} does not exist.")
     data = content.encode() if isinstance(content, str) else content
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}~")
     # Not mkstemp, whose files only their owner may read: a report is there to be sent on.

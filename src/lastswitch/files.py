@@ -1,7 +1,7 @@
-"""Bandits as files: TOML a person can write by hand, JSON for machines.
+"""Bandits and plans as files: TOML a person can write by hand, JSON for machines.
 
-A file holds ``noise``, ``sigma`` and ``initial`` (all optional) and one ``[[arms]]`` table per
-arm. An arm has a ``name`` and says what it pays in one of three ways::
+A bandit's file holds ``noise``, ``sigma`` and ``initial`` (all optional) and one ``[[arms]]``
+table per arm. An arm has a ``name`` and says what it pays in one of three ways::
 
     [[arms]]
     name = "jazz"
@@ -28,7 +28,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
 from lastswitch._suggest import suggestion
@@ -36,6 +36,9 @@ from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
 from lastswitch.errors import BanditError, CurveError, FileError, InputTypeError
 from lastswitch.instances import INSTANCES, instance
+
+if TYPE_CHECKING:
+    from lastswitch.planning.plan import Plan
 
 #: The version of the format this release writes; it reads no other.
 VERSION = 1
@@ -64,18 +67,7 @@ def load_bandit(path: str | PathLike[str]) -> Bandit:
       jazz  Curve(rest=[0, 0, 0.8], streak=[0])
     """
     file = Path(path)
-    suffix = _suffix(file)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise FileError(f"{file} does not exist; check the path.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{file} cannot be read as text: {error}.") from error
-    try:
-        data = tomllib.loads(text) if suffix == ".toml" else json.loads(text)
-    except ValueError as error:
-        raise FileError(f"{file} is not valid {suffix[1:].upper()}: {error}.") from error
-    return bandit_from_dict(data, source=str(file))
+    return bandit_from_dict(_read(file, _suffix(file)), source=str(file))
 
 
 def save_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
@@ -90,12 +82,9 @@ def save_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
     True
     """
     file = Path(path)
-    suffix = _suffix(file)
-    if not file.parent.is_dir():
-        raise FileError(f"{file} cannot be written: the folder {file.parent} does not exist.")
     data = bandit_to_dict(bandit)
-    if suffix == ".json":
-        return write_atomic(file, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    if _suffix(file) == ".json":
+        return _write_json(file, data)
     import tomli_w
 
     return write_atomic(file, _inline(tomli_w.dumps(data)))
@@ -118,6 +107,42 @@ def find_bandit(text: str) -> Bandit:
             f"instances are {', '.join(INSTANCES.values())}."
         )
     return instance(text)
+
+
+def save_plan(plan: Plan, path: str | PathLike[str]) -> Path:
+    """Write ``plan`` to a JSON file, with its problem and its certificate.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import lastswitch as ls
+    >>> plan = ls.plan_block(ls.instances.five_arms(), 6)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_plan(save_plan(plan, f"{folder}/plan.json")).block == plan.block
+    True
+    """
+    return _write_json(Path(path), plan.to_dict())
+
+
+def load_plan(path: str | PathLike[str]) -> Plan:
+    """Read a plan that :func:`save_plan` (or ``lastswitch plan --json``) wrote, and check it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import lastswitch as ls
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = save_plan(ls.plan_cycle(ls.instances.two_arms(), 2), f"{folder}/plan.json")
+    ...     load_plan(file).optimal
+    True
+    """
+    from lastswitch.planning.plan import Plan
+
+    file = Path(path)
+    data = _read(file, ".json")
+    if not isinstance(data, dict):
+        raise FileError(f"{file} holds no plan but {type(data).__name__}; save one with save_plan.")
+    return Plan.from_dict(data)
 
 
 def bandit_to_dict(bandit: Bandit) -> dict[str, Any]:
@@ -295,6 +320,24 @@ def _inline(toml: str) -> str:
         lambda match: "[" + ", ".join(match[1].replace(",", " ").split()) + "]",
         toml,
     )
+
+
+def _read(file: Path, suffix: str) -> Any:
+    """Return what a TOML or JSON file holds."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise FileError(f"{file} does not exist; check the path.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{file} cannot be read as text: {error}.") from error
+    try:
+        return tomllib.loads(text) if suffix == ".toml" else json.loads(text)
+    except ValueError as error:
+        raise FileError(f"{file} is not valid {suffix[1:].upper()}: {error}.") from error
+
+
+def _write_json(file: Path, data: Mapping[str, Any]) -> Path:
+    return write_atomic(file, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 def _suffix(file: Path) -> str:
