@@ -18,8 +18,9 @@ from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray, Machines
 
-#: Entries of the cursor: slot, next node to expand, nodes in this slot, candidates for the next.
-SLOT, NODE, NODES, CANDIDATES = 0, 1, 2, 3
+#: Entries of the cursor: slot, next node to expand, nodes in this slot, candidates for the next,
+#: places of the hash table in use, and how many children a node may have.
+SLOT, NODE, NODES, CANDIDATES, PLACES, CHILDREN = 0, 1, 2, 3, 4, 5
 #: Entries of the ledger: best bound dropped for lack of width; bound a candidate has to beat to be
 #: worth anything; bound it has to beat to be among the best of its slot.
 DROPPED, FLOOR, CUT = 0, 1, 2
@@ -53,10 +54,11 @@ class Beam:
         self.c_key = np.empty(room, np.uint64)
         self.c_parent, self.c_taken = np.empty(room, np.int32), np.empty(room, np.int32)
         self.c_place = np.empty(room, np.int32)
-        self.table = np.full(1 << (2 * room).bit_length(), -1, np.int32)
+        self.table = np.empty(1 << (2 * room).bit_length(), np.int32)
         self.scratch = np.empty(room)
         self.pair = np.empty((2, n), np.int32)
-        self.cursor, self.ledger = np.array([0, 0, 1, 0]), np.full(3, -np.inf)
+        most = n * int((machines.arc[1:] - machines.arc[:-1]).max())
+        self.cursor, self.ledger = np.array([0, 0, 1, 0, 1, most]), np.full(3, -np.inf)
         self.keys = _state_keys(1 << len(machines.idle).bit_length())
 
     @staticmethod
@@ -85,13 +87,13 @@ class Beam:
 
     def open_bound(self) -> float:
         """Return the best bound of what this pass has not settled yet: dropped, or on the way."""
-        slot, node, nodes, candidates = self.cursor
+        slot, node, nodes, candidates = self.cursor[:4]
         ahead = self.bound[slot % 2, node:nodes], self.c_bound[:candidates]
         return max([self.dropped, *(float(part.max()) for part in ahead if len(part))])
 
     def best(self, worth: FloatArray) -> tuple[float, int]:
         """Return the value and the node of the best complete block; (-inf, -1) if none did it."""
-        slot, _, nodes, _ = self.cursor.tolist()
+        slot, _, nodes = self.cursor[:3].tolist()
         if slot < self.machines.length or nodes == 0:
             return -np.inf, -1
         side = slot % 2
@@ -159,16 +161,28 @@ def same_children(
     idle: StateArray,
     nxt: StateArray,
     twins: IntArray,
-    one: tuple[int, int, int],
-    other: tuple[int, int, int],
+    p: int,
+    i: int,
+    a: int,
+    other_p: int,
+    other_i: int,
+    other_a: int,
     pair: StateArray,
 ) -> bool:
     """Tell whether two candidates (parent, place, arc) leave all machines in equal states."""
-    child_states(states[one[0]], idle, nxt, twins, one[1], one[2], pair[0])
-    child_states(states[other[0]], idle, nxt, twins, other[1], other[2], pair[1])
     same = True
-    for i in range(pair.shape[1]):
-        same &= pair[0, i] == pair[1, i]
+    for j in range(len(twins)):
+        one = nxt[a] if j == i else idle[states[p, j]]
+        other = nxt[other_a] if j == other_i else idle[states[other_p, j]]
+        same &= one == other
+    if same:
+        return True
+    # Keys are equal, so this is rare but for twins in another order.
+    child_states(states[p], idle, nxt, twins, i, a, pair[0])
+    child_states(states[other_p], idle, nxt, twins, other_i, other_a, pair[1])
+    same = True
+    for j in range(len(twins)):
+        same &= pair[0, j] == pair[1, j]
     return same
 
 
@@ -209,6 +223,7 @@ def keep_best(
     c_taken: StateArray,
     c_place: StateArray,
     table: StateArray,
+    places: int,
     scratch: FloatArray,
 ) -> int:
     """Keep the ``width`` candidates of largest bound and remember the best bound dropped."""
@@ -230,14 +245,13 @@ def keep_best(
             kept += 1
         elif c_bound[j] > ledger[DROPPED]:
             ledger[DROPPED] = c_bound[j]
-    for p in range(len(table)):
-        table[p] = -1
-    mask = len(table) - 1
+    for q in range(places):
+        table[q] = -1
     for j in range(kept):
-        p = int(c_key[j] >> np.uint64(20)) & mask
-        while table[p] >= 0:
-            p = (p + 1) & mask
-        table[p] = j
+        q = np.int64(c_key[j] >> np.uint64(20)) & (places - 1)
+        while table[q] >= 0:
+            q = (q + 1) & (places - 1)
+        table[q] = j
     return kept
 
 
@@ -273,12 +287,19 @@ def advance(
     """Run the beam until the end of the block (True) or until ``budget`` children (False)."""
     d, width = parent.shape
     n = states.shape[2]
-    mask = len(table) - 1
     room = len(c_bound)
+    floor = ledger[FLOOR]
     while cursor[SLOT] < d:
         t = cursor[SLOT]
         side = t % 2
         count = cursor[CANDIDATES]
+        if cursor[NODE] == 0:  # a table of twice the children this slot may have, or all of it
+            cursor[PLACES] = 1
+            while cursor[PLACES] < min(2 * cursor[CHILDREN] * cursor[NODES], len(table)):
+                cursor[PLACES] *= 2
+            for q in range(cursor[PLACES]):
+                table[q] = -1
+        mask = cursor[PLACES] - 1
         while cursor[NODE] < cursor[NODES]:
             if budget <= 0:
                 cursor[CANDIDATES] = count
@@ -287,6 +308,7 @@ def advance(
             cursor[NODE] += 1
             budget -= n
             # What all machines idling would leave; a machine that cannot idle is forced.
+            earned, most = value[side, p], bound[side, p]
             rest, key, forced, n_forced = ahead[t + 1], np.uint64(0), -1, 0
             for i in range(n):
                 s = idle[states[side, p, i]]
@@ -302,17 +324,20 @@ def advance(
                 if n_forced == 1 and i != forced:
                     continue
                 s = states[side, p, i]
+                begin, end = arc[s], arc[s + 1]
+                if begin == end:
+                    continue
                 if i > 0 and twins[i] == twins[i - 1] and s == states[side, p, i - 1]:
                     continue  # its twin in the same state gives the same children
                 back, unkey = 0.0, np.uint64(0)
                 if n_forced == 0:
                     back, unkey = worth[idle[s]], keys[idle[s]]
-                for a in range(arc[s], arc[s + 1]):
-                    v = value[side, p] + gain[a]
+                for a in range(begin, end):
+                    v = earned + gain[a]
                     b = v + (rest - back + worth[nxt[a]])
-                    if b > bound[side, p]:
-                        b = bound[side, p]
-                    if b <= ledger[FLOOR]:
+                    if b > most:
+                        b = most
+                    if b <= floor:
                         continue
                     if b <= ledger[CUT]:
                         if b > ledger[DROPPED]:
@@ -324,13 +349,8 @@ def advance(
                     while table[q] >= 0:
                         c = table[q]
                         if c_key[c] == k and same_children(
-                            states[side],
-                            idle,
-                            nxt,
-                            twins,
-                            (int(c_parent[c]), int(c_place[c]), int(c_taken[c])),
-                            (p, i, a),
-                            pair,
+                            *(states[side], idle, nxt, twins, c_parent[c], c_place[c], c_taken[c]),
+                            *(p, i, a, pair),
                         ):
                             if v > c_value[c]:
                                 c_value[c], c_bound[c] = v, b
@@ -347,23 +367,20 @@ def advance(
                     if count == room:
                         count = keep_best(
                             *(count, width, ledger, c_value, c_bound, c_key),
-                            *(c_parent, c_taken, c_place, table, scratch),
+                            *(c_parent, c_taken, c_place, table, mask + 1, scratch),
                         )
         if count > width:
             count = keep_best(
                 *(count, width, ledger, c_value, c_bound, c_key),
-                *(c_parent, c_taken, c_place, table, scratch),
+                *(c_parent, c_taken, c_place, table, mask + 1, scratch),
             )
         for j in range(count):
             p = c_parent[j]
             child_states(
-                *(states[side, p], idle, nxt, twins),
-                *(int(c_place[j]), int(c_taken[j]), states[1 - side, j]),
+                states[side, p], idle, nxt, twins, c_place[j], c_taken[j], states[1 - side, j]
             )
             value[1 - side, j], bound[1 - side, j] = c_value[j], c_bound[j]
             parent[t, j], taken[t, j], place[t, j] = p, c_taken[j], c_place[j]
-        for p in range(len(table)):
-            table[p] = -1
         ledger[CUT] = -np.inf
         cursor[SLOT], cursor[NODE], cursor[NODES], cursor[CANDIDATES] = t + 1, 0, count, 0
         if count == 0:

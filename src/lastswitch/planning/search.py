@@ -28,12 +28,12 @@ MOST_MEMORY = 1 << 30
 SCOUT, NARROW, WIDEN = 8, 32, 4
 #: Subgradient steps between scouts, and before each later pass; how large those later ones may be,
 #: and all of them after a warm start.
-STEPS, MORE_STEPS, MORE_THETA, WARM_THETA = (20, 60), 30, 0.1, 0.1
+STEPS, MORE_STEPS, MORE_THETA, WARM_THETA = (20, 60), 20, 0.1, 0.1
 #: Products: from passes of how many nodes on; states per node, so that products cost about as much
 #: as the pass; how many states at most; how many pairs may turn out larger before giving up.
 MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 2_500, 0.25, 100_000, 2
 #: Subgradient steps after a product, their first size, and the least claims two machines share.
-MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 30, 0.5, 0.5
+MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 30, 0.5, 0.8
 #: Work (states or children) between two looks at the clock: some hundredths of a second.
 SLICE = 2_000_000
 #: Relative to the size of the pays: sums that differ by less are equal but for rounding.
@@ -110,7 +110,6 @@ class Search:
         prices = self._priced(machines, price)
         width = NARROW
         while True:
-            prices = self._trimmed(prices)
             prices.slow_down(MORE_THETA)
             self._descend(prices, MORE_STEPS)
             nodes = width * machines.length
@@ -122,6 +121,7 @@ class Search:
                 if self.block is None:
                     raise ProblemError("no block was found that gives every slot to one arm.")
                 return
+            prices = self._trimmed(prices)
             width *= WIDEN
 
     def _lower(self, bound: float) -> None:
