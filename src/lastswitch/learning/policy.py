@@ -97,6 +97,8 @@ class Policy(ABC):
     >>> policy.tell(pull.id, 1.0)
     >>> [policy.ask(subject="ann").arm for _ in range(3)]
     [1, 2, 0]
+    >>> policy
+    RoundRobin(3 arms, 4 pulls for 1 subject)
     """
 
     #: Attributes that hold what the policy has learned.
@@ -120,6 +122,13 @@ class Policy(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         REGISTRY[cls.type_name()] = cls
+
+    def __repr__(self) -> str:
+        pulls, subjects = len(self._rewards), len(self._tracks)
+        return (
+            f"{type(self).__name__}({self.n_arms} arm{'s' * (self.n_arms != 1)}, "
+            f"{pulls} pull{'s' * (pulls != 1)} for {subjects} subject{'s' * (subjects != 1)})"
+        )
 
     # What a policy author writes.
 
