@@ -43,7 +43,8 @@ class Beam:
 
     def __init__(self, machines: Machines, twins: IntArray, width: int) -> None:
         n, d = len(machines.root), machines.length
-        room = ROOM * width + n
+        most = n * int((machines.arc[1:] - machines.arc[:-1]).max())
+        room = ROOM * width + most
         self.machines, self.twins, self.width = machines, twins, width
         self.states = np.empty((2, width, n), np.int32)
         self.value, self.bound = np.zeros((2, width)), np.zeros((2, width))
@@ -57,7 +58,6 @@ class Beam:
         self.table = np.empty(1 << (2 * room).bit_length(), np.int32)
         self.scratch = np.empty(room)
         self.pair = np.empty((2, n), np.int32)
-        most = n * int((machines.arc[1:] - machines.arc[:-1]).max())
         self.cursor, self.ledger = np.array([0, 0, 1, 0, 1, most]), np.full(3, -np.inf)
         self.keys = _state_keys(1 << len(machines.idle).bit_length())
 
@@ -141,8 +141,8 @@ def child_states(
     idle: StateArray,
     nxt: StateArray,
     twins: IntArray,
-    place: int,
-    taken: int,
+    place: np.int32,
+    taken: np.int32,
     out: StateArray,
 ) -> None:
     """Write the states after the machine at ``place`` took arc ``taken``; twins in sorted order."""
@@ -161,12 +161,12 @@ def same_children(
     idle: StateArray,
     nxt: StateArray,
     twins: IntArray,
-    p: int,
-    i: int,
-    a: int,
-    other_p: int,
-    other_i: int,
-    other_a: int,
+    p: np.int32,
+    i: np.int32,
+    a: np.int32,
+    other_p: np.int32,
+    other_i: np.int32,
+    other_a: np.int32,
     pair: StateArray,
 ) -> bool:
     """Tell whether two candidates (parent, place, arc) leave all machines in equal states."""
@@ -248,10 +248,10 @@ def keep_best(
     for q in range(places):
         table[q] = -1
     for j in range(kept):
-        q = np.int64(c_key[j] >> np.uint64(20)) & (places - 1)
-        while table[q] >= 0:
-            q = (q + 1) & (places - 1)
-        table[q] = j
+        spot = np.int64(c_key[j] >> np.uint64(20)) & (places - 1)
+        while table[spot] >= 0:
+            spot = (spot + 1) & (places - 1)
+        table[spot] = j
     return kept
 
 
@@ -295,12 +295,21 @@ def advance(
         count = cursor[CANDIDATES]
         if cursor[NODE] == 0:  # a table of twice the children this slot may have, or all of it
             cursor[PLACES] = 1
-            while cursor[PLACES] < min(2 * cursor[CHILDREN] * cursor[NODES], len(table)):
+            ample = 2 * cursor[CHILDREN] * cursor[NODES]
+            while cursor[PLACES] < ample and cursor[PLACES] < len(table):
                 cursor[PLACES] *= 2
             for q in range(cursor[PLACES]):
                 table[q] = -1
         mask = cursor[PLACES] - 1
-        while cursor[NODE] < cursor[NODES]:
+        while True:
+            over = cursor[NODE] == cursor[NODES]
+            if count + cursor[CHILDREN] > room or (over and count > width):
+                count = keep_best(
+                    *(count, width, ledger, c_value, c_bound, c_key),
+                    *(c_parent, c_taken, c_place, table, mask + 1, scratch),
+                )
+            if over:
+                break
             if budget <= 0:
                 cursor[CANDIDATES] = count
                 return False
@@ -350,7 +359,7 @@ def advance(
                         c = table[q]
                         if c_key[c] == k and same_children(
                             *(states[side], idle, nxt, twins, c_parent[c], c_place[c], c_taken[c]),
-                            *(p, i, a, pair),
+                            *(np.int32(p), np.int32(i), np.int32(a), pair),
                         ):
                             if v > c_value[c]:
                                 c_value[c], c_bound[c] = v, b
@@ -364,16 +373,6 @@ def advance(
                     c_value[count], c_bound[count], c_key[count] = v, b, k
                     c_parent[count], c_taken[count], c_place[count] = p, a, i
                     count += 1
-                    if count == room:
-                        count = keep_best(
-                            *(count, width, ledger, c_value, c_bound, c_key),
-                            *(c_parent, c_taken, c_place, table, mask + 1, scratch),
-                        )
-        if count > width:
-            count = keep_best(
-                *(count, width, ledger, c_value, c_bound, c_key),
-                *(c_parent, c_taken, c_place, table, mask + 1, scratch),
-            )
         for j in range(count):
             p = c_parent[j]
             child_states(

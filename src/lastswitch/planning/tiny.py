@@ -49,8 +49,12 @@ def tiny_block(
     path = np.empty(d, np.int64)
     best = -np.inf
     t, nodes = 0, 0
-    count[0] = children(state[0], idle, pull, pay, worth, 0.0, ahead[1], arms[0], bounds[0])
+    count[0] = -1  # not listed yet
     while t >= 0:
+        if count[t] < 0:
+            count[t] = children(
+                state[t], idle, pull, pay, worth, earned[t], ahead[t + 1], arms[t], bounds[t]
+            )
         beaten = best + rounding * size
         if tried[t] == count[t] or bounds[t, tried[t]] <= beaten:
             t -= 1  # children come best first: the rest is beaten too
@@ -71,10 +75,7 @@ def tiny_block(
             s = state[t, i]
             state[t + 1, i] = pull[s] if i == arm else idle[s]
         t += 1
-        tried[t] = 0
-        count[t] = children(
-            state[t], idle, pull, pay, worth, earned[t], ahead[t + 1], arms[t], bounds[t]
-        )
+        tried[t], count[t] = 0, -1
     return best
 
 
