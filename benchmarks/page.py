@@ -43,7 +43,7 @@ def section(name: str, results: Mapping[str, Any]) -> str:
         if key in HEAD:
             continue
         if is_table(value):
-            parts += titled(words(key) if several else "", list(table(value)))
+            parts += titled(words(key), list(table(value)), heading=several)
         elif not isinstance(value, Sequence | Mapping) or isinstance(value, str):
             facts.append(f"- {words(key)}: {text(value)}")
     if facts:
@@ -51,13 +51,13 @@ def section(name: str, results: Mapping[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def titled(title: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yield a table under its title; a long one is folded, to be opened by a click."""
+def titled(title: str, lines: Sequence[str], *, heading: bool) -> Iterator[str]:
+    """Yield a table, under a ``heading`` if asked; a long one is folded behind its title."""
     title = title[:1].upper() + title[1:]
     if len(lines) > LONG + 2:
-        yield "\n".join([f'??? note "{title or "The table"}"', "", *(f"    {x}" for x in lines)])
+        yield "\n".join([f'??? note "{title}"', "", *(f"    {x}" for x in lines)])
         return
-    if title:
+    if heading:
         yield f"### {title}"
     yield "\n".join(lines)
 

@@ -172,8 +172,8 @@ def main() -> None:
         about = (
             "Time to proven optimality, or the gap left: one second for the certified solver, "
             f"{limit:g} s for HiGHS and at most {OTHERS_LIMIT:g} s for the others (first seed "
-            "only). HiGHS solves the arc-flow form; where it is cut off the ratio counts the "
-            "limit. Each list is one seed after the other."
+            "only). HiGHS solves the arc-flow form (the paper's program with fewer rows); where "
+            "it is cut off the ratio counts the limit. Each list is one seed after the other."
         )
         keep("planning", "Planning a block", about, tables)
 
