@@ -87,7 +87,9 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
         lambda: ls.FixedCycle([0, 1]).save(nowhere),
         lambda: save_figure(figure, nowhere.with_suffix(""), ["png"]),
     ):
-        with pytest.raises(FileError, match=r"cannot write .*missing.file\..*: the folder .* does not exist"):
+        with pytest.raises(
+            FileError, match=r"cannot write .*missing.file\..*: the folder .* does not exist"
+        ):
             write()
 
 
