@@ -205,57 +205,67 @@ def spell_out(
 ) -> Parts:
     """Spell out, per slot and arm: not pulled yet (0); rested 1..M; in a run of 1..S.
 
-    ``M`` and ``S`` are where the tables, or the block, end: beyond, tables hold their last column.
+    ``M`` and ``S`` are where the tables end (beyond, they hold their last column), or the slots
+    so far.
     """
     K, d = first.shape
     R, S, end_R, end_S = rest.shape[1], streak.shape[1], end_rest.shape[1], end_streak.shape[1]
-    M = R if end_R < R else end_R
-    M = d if d < M else M
-    top = S if end_S < S else end_S
-    n = 1 + M + top
-    N = (d + 1) * K * n
-    offset = np.empty(d + 2, np.int64)
-    idle, pull = np.empty(N, np.int32), np.empty(N, np.int32)
-    pay, final = np.empty(N), np.empty(K * n)
-    root = np.empty(K, np.int32)
+    most_rest = R if end_R < R else end_R
+    most_run = S if end_S < S else end_S
+    before = 0
+    for i in range(K):
+        if run[i] > before:
+            before = run[i]
+    offset, rests = np.empty(d + 2, np.int64), np.empty(d + 1, np.int64)
+    offset[0] = 0
     for t in range(d + 1):
-        offset[t] = t * K * n
+        rests[t] = t if t < most_rest else most_rest
+        runs = t + before if t + before < most_run else most_run
+        offset[t + 1] = offset[t] + K * (1 + rests[t] + runs)
+    N, end = offset[d + 1], offset[d]
+    idle, pull = np.empty(N, np.int32), np.empty(N, np.int32)
+    pay, final = np.empty(N), np.empty(N - end)
+    root = np.empty(K, np.int32)
+    for t in range(d):
+        M, n, next_n = (
+            rests[t],
+            (offset[t + 1] - offset[t]) // K,
+            (offset[t + 2] - offset[t + 1]) // K,
+        )
         choices = 0
-        if t < d:
-            for i in range(K):
-                choices += allowed[t, i]
         for i in range(K):
+            choices += allowed[t, i]
+        for i in range(K):
+            there = offset[t + 1] + i * next_n
             for x in range(n):
-                s = (t * K + i) * n + x
-                there = ((t + 1) * K + i) * n
+                s = offset[t] + i * n + x
                 # The memory after a slot of rest, the run after a pull, what the pull pays.
                 if x == 0:
-                    rested, row, gain = 0, 1, 0.0
-                    if t < d:
-                        gain = first[i, t]
+                    rested, row, gain = 0, 1, first[i, t]
                     if t == 0:
                         row += run[i]
                 elif x <= M:
-                    rested, row = (x + 1 if x < M else M), 1
+                    rested, row = (x + 1 if x < most_rest else x), 1
                     gain = rest[i, (x if x < R else R) - 1]
                 else:
                     rested, row = 1, x - M + 1
                     gain = streak[i, (x - M if x - M < S else S) - 1]
                 idle[s], pull[s], pay[s] = -1, -1, 0.0
-                if t == d:
-                    continue
                 if choices > 1 or not allowed[t, i]:  # the only arm of a slot may not idle
                     idle[s] = there + rested
                 if allowed[t, i] and not (distinct and t == 1 and x > M):
-                    pull[s] = there + M + (row if row < top else top)
+                    pull[s] = there + rests[t + 1] + (row if row < most_run else most_run)
                     pay[s] = gain
-    offset[d + 1] = N
+    M, n = rests[d], (N - end) // K
     for i in range(K):
-        root[i] = i * n
-        final[i * n] = end_unplayed[i]
-        for x in range(1, n):
-            if x <= M:
-                final[i * n + x] = end_rest[i, (x if x < end_R else end_R) - 1]
+        root[i] = i * (offset[1] // K)
+        for x in range(n):
+            s = i * n + x
+            idle[end + s], pull[end + s], pay[end + s] = -1, -1, 0.0
+            if x == 0:
+                final[s] = end_unplayed[i]
+            elif x <= M:
+                final[s] = end_rest[i, (x if x < end_R else end_R) - 1]
             else:
-                final[i * n + x] = end_streak[i, (x - M if x - M < end_S else end_S) - 1]
+                final[s] = end_streak[i, (x - M if x - M < end_S else end_S) - 1]
     return offset, idle, pull, pay, final, root

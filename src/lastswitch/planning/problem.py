@@ -85,7 +85,7 @@ class Terminal:
         if memory is None:
             return float(self.unplayed[arm])
         table = self.rest if memory > 0 else self.streak
-        return _held(table[arm], abs(memory) - 1)
+        return _held(table, arm, abs(memory) - 1)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -322,8 +322,8 @@ class BlockProblem:
     def _pay(self, arm: int, tau: int | None, slot: int) -> float:
         """Return what ``arm`` pays in ``slot`` from the memory ``tau`` (None: not pulled yet)."""
         if tau is None:
-            return float(self.first[arm, slot])
-        return _held((self.rest if tau > 0 else self.streak)[arm], abs(tau) - 1)
+            return self.first.item(arm, slot)
+        return _held(self.rest if tau > 0 else self.streak, arm, abs(tau) - 1)
 
     def _step(self, memory: list[int | None], arm: int, slot: int) -> None:
         """Move every memory on after ``arm`` took ``slot``."""
@@ -380,9 +380,9 @@ class BlockProblem:
                 )
 
 
-def _held(row: FloatArray, index: int) -> float:
-    """Return ``row[index]``, or the last entry beyond the end."""
-    return float(row[min(index, len(row) - 1)])
+def _held(table: FloatArray, arm: int, index: int) -> float:
+    """Return ``table[arm, index]``, or the row's last entry beyond the end."""
+    return table.item(arm, min(index, table.shape[1] - 1))
 
 
 def _fitting(terminal: Terminal | None, n_arms: int) -> Terminal | None:

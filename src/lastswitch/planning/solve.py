@@ -124,12 +124,13 @@ def plan_of(
     >>> plan_of(problem, Solution([0, 0, 0], 0.7), solver="by hand", seconds=0.0).value
     0.7
     """
-    value = problem.value(np.asarray(solution.block))
+    block = np.asarray(solution.block)
+    value = problem.value(block)
     bound = solution.bound
     if value > bound and value - bound <= rounding(value, bound):
         bound = value  # the two are the same sum in a different order
     return Plan(
-        block=tuple(int(arm) for arm in solution.block),
+        block=tuple(block.tolist()),
         value=value,
         bound=bound,
         solver=solver,
