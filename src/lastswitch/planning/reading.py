@@ -76,7 +76,7 @@ def quality(plan: Plan) -> str:
         return f"at most {plan.bound:.5g} is possible"
     # Rounded up, in per cent with two digits, so that the promise holds as printed.
     digits = 1 - math.floor(math.log10(100 * plan.gap))
-    share = math.ceil(100 * plan.gap * 10**digits) / 10**digits
+    share = math.ceil(100 * plan.gap * 10**digits - 1e-6) / 10**digits  # 0.02 is 2 %, not 2.1
     return f"within {share:.{max(digits, 0)}f} % of the best possible"
 
 
