@@ -67,6 +67,7 @@ class Search:
         self.value, self.bound = -math.inf, math.inf
         self.price: FloatArray | None = None
         self.rounding = 0.0
+        self.slack = math.inf  # from the bound down to the floor when arcs were last deleted
         self.settled = -math.inf  # blocks worth no more than this may have been given up
         # Twins next to each other, as the beam wants them.
         order = np.argsort(automata.twins, kind="stable")
@@ -171,8 +172,16 @@ class Search:
             self._check()
             steps -= at_once
 
-    def _trimmed(self, prices: Prices) -> Prices:
-        """Return the prices of the machines less the arcs that cannot improve on the incumbent."""
+    def _trimmed(self, prices: Prices, afresh: bool = False) -> Prices:
+        """Return the prices of the machines less the arcs that cannot improve on the incumbent.
+
+        Does nothing if the bound and the incumbent are about those of the last time, unless the
+        machines are new (``afresh``).
+        """
+        slack = prices.bound - self.floor
+        if slack > 0.95 * self.slack and not afresh:
+            return prices  # hardly anything has changed since the last time
+        self.slack = slack
         machines = fixed(prices, self._give_up_to_floor())
         if machines is None:
             self._lower(-math.inf)
@@ -212,7 +221,7 @@ class Search:
             return prices
         prices.restart(MERGE_THETA)
         self._descend(prices, MERGE_STEPS)
-        return self._trimmed(prices)
+        return self._trimmed(prices, afresh=True)
 
     def _rivals(self, claims: FloatArray) -> list[tuple[int, int]]:
         """Return pairs of machines (by their first arm), those that share most claims first."""
