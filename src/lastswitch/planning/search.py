@@ -31,9 +31,9 @@ SCOUT, NARROW, WIDEN = 8, 32, 4
 STEPS, MORE_STEPS, MORE_THETA, WARM_THETA = (20, 60), 20, 0.1, 0.1
 #: Products: from passes of how many nodes on; states per node, so that products cost about as much
 #: as the pass; how many states at most; how many pairs may turn out larger before giving up.
-MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 2_500, 0.25, 100_000, 2
+MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 2_500, 0.5, 100_000, 2
 #: Subgradient steps after a product, their first size, and the least claims two machines share.
-MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 30, 0.5, 0.8
+MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 30, 0.5, 0.6
 #: Work (states or children) between two looks at the clock: some hundredths of a second.
 SLICE = 2_000_000
 #: Relative to the size of the pays: sums that differ by less are equal but for rounding.
