@@ -114,6 +114,17 @@ def test_automata_pay_what_the_problem_pays(problem: BlockProblem, seed: int) ->
         assert value == pytest.approx(problem.value(block), abs=close(problem))
 
 
+@settings(max_examples=60, deadline=None)
+@given(problem=problems)
+def test_a_search_knows_what_its_block_is_worth(problem: BlockProblem) -> None:
+    """The value added up in the beam is that of the block it leads to."""
+    automata = block_automata(problem)
+    run = search.Search(automata, 0.0, None, None)
+    run.run()
+    assert run.block is not None
+    assert run.value == pytest.approx(automata.value(run.block), abs=close(problem))
+
+
 def test_huge_values_do_not_blur_small_ones() -> None:
     """Two blocks that visit the huge entry equally often are told apart by the small pays."""
     rest, streak = [[1e6, 0.0], [0.5, 0.5]], [[0.0], [0.25]]

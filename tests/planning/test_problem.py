@@ -65,6 +65,19 @@ def test_offers_are_what_a_pull_would_pay() -> None:
     ]
 
 
+@settings(max_examples=100, deadline=None)
+@given(problem=problems, seed=st.integers(0, 99))
+def test_pulls_are_what_the_memories_of_all_arms_offer(problem: BlockProblem, seed: int) -> None:
+    """Following the pulled arm alone gives the pays of moving every arm's memory on."""
+    rng = np.random.default_rng(seed)
+    block = [int(rng.choice(np.flatnonzero(row))) for row in problem.allowed]
+    if problem.distinct_start and problem.length > 1 and block[0] == block[1]:
+        return
+    offers = problem.offers(block)
+    offered = [offers[slot, arm] for slot, arm in enumerate(block)]
+    assert [pull.pay for pull in problem.pulls(block)] == offered
+
+
 def test_a_slot_without_an_arm_is_named() -> None:
     """An infeasible mask is an error that says which slot."""
     allowed = np.ones((3, 2), dtype=bool)
