@@ -118,10 +118,12 @@ def solve_automata(
     search = Search(automata, gap, time_limit, progress)
     if start_block is not None and len(start_block) == automata.length:
         search.offer(np.asarray(start_block))
+    interrupted = False
     try:
         search.run(prices)
     except KeyboardInterrupt:
         if search.block is None:
             raise
+        interrupted = True
     assert search.block is not None  # a search without a block goes on, or has raised
-    return Solution(search.block, search.reported_bound(), search.price)
+    return Solution(search.block, search.reported_bound(), search.price, interrupted)

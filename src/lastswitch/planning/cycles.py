@@ -219,8 +219,11 @@ class _Search:
         problem = BlockProblem.from_bandit(self.bandit, self.length)
         for _ in range(SCOUT_BLOCKS):
             left = max(until - time.perf_counter(), 1e-3)
-            block = [int(arm) for arm in solve(problem, gap=SCOUT_GAP, time_limit=left).block]
+            found = solve(problem, gap=SCOUT_GAP, time_limit=left)
+            block = [int(arm) for arm in found.block]
             self.offer(block)
+            if found.interrupted:
+                raise KeyboardInterrupt  # the search as a whole was meant
             if time.perf_counter() > until or self.closed():
                 return
             problem = self.followed_by(block)

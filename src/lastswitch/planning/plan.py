@@ -24,11 +24,15 @@ Progress = Callable[[float, float, float], None]
 
 
 class Solution(NamedTuple):
-    """What a solver hands back: a block, a bound on the best value, and prices to start from."""
+    """What a solver hands back: a block, a bound on the best value, and prices to start from.
+
+    ``interrupted`` tells a caller that plans on whether Ctrl-C ended the search.
+    """
 
     block: IntArray | Sequence[int]
     bound: float
     prices: FloatArray | None = None
+    interrupted: bool = False
 
 
 @dataclass(frozen=True, eq=False)
