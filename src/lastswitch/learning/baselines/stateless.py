@@ -10,8 +10,9 @@ from lastswitch._checks import check_positive
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
-#: Draws made at once from a posterior that does not change, at most.
-_MOST_DRAWS = 64
+#: Draws made at once from a posterior: one call costs little more than one draw, and what a
+#: reward makes stale is thrown away.
+_DRAWS = 12
 
 
 class UCB1(Policy):
@@ -106,15 +107,13 @@ class ThompsonSampling(Policy):
     True
     """
 
-    shared = ("successes", "failures", "draws", "sizes")
+    shared = ("successes", "failures", "draws")
 
     def __init__(self, n_arms: int, *, initial: int | Sequence[int] = 1, seed: int = 0) -> None:
         super().__init__(n_arms, initial=initial, seed=seed)
         self.successes = [1.0] * self.n_arms
         self.failures = [1.0] * self.n_arms
-        # Draws not used yet, by arm. A posterior that stays gets more of them at a time.
-        self.draws: list[list[float]] = [[] for _ in range(self.n_arms)]
-        self.sizes = [1] * self.n_arms
+        self.draws: list[list[float]] = [[] for _ in range(self.n_arms)]  # not used yet
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the arm with the largest draw."""
@@ -129,14 +128,10 @@ class ThompsonSampling(Policy):
 
     def _draw(self, arm: int) -> list[float]:
         """Draw afresh from the posterior of ``arm``."""
-        size = self.sizes[arm]
-        self.sizes[arm] = min(2 * size, _MOST_DRAWS)
         assert self.rng is not None  # a seed is always given
-        if size == 1:
-            self.draws[arm] = [self.rng.beta(self.successes[arm], self.failures[arm])]
-        else:
-            self.draws[arm] = self.rng.beta(self.successes[arm], self.failures[arm], size).tolist()
-        return self.draws[arm]
+        draws: list[float] = self.rng.beta(self.successes[arm], self.failures[arm], _DRAWS).tolist()
+        self.draws[arm] = draws
+        return draws
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Move the arm's posterior."""
@@ -144,4 +139,3 @@ class ThompsonSampling(Policy):
         self.successes[pull.arm] += success
         self.failures[pull.arm] += 1.0 - success
         self.draws[pull.arm].clear()
-        self.sizes[pull.arm] = 1
