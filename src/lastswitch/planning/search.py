@@ -29,6 +29,8 @@ SCOUT, NARROW, WIDEN = 8, 32, 4
 #: Subgradient steps between scouts, and before each later pass; how large those later ones may be,
 #: and all of them after a warm start.
 STEPS, MORE_STEPS, MORE_THETA, WARM_THETA = (20, 60), 20, 0.1, 0.1
+#: Beyond this many slots times arms the beam alone proves little: as many steps more.
+LARGE, LONG = 1_000, 240
 #: Products: from passes of how many nodes on; states per node, so that products cost about as much
 #: as the pass; how many states at most; how many pairs may turn out larger before giving up.
 MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 2_500, 0.5, 100_000, 2
@@ -147,7 +149,8 @@ class Search:
         if fits:
             prices.slow_down(WARM_THETA)
         self._beam(prices, SCOUT)
-        for steps in STEPS:  # a better incumbent makes better steps
+        phases = STEPS if machines.length * len(self.members) <= LARGE else (*STEPS, LONG)
+        for steps in phases:  # a better incumbent makes better steps
             self._descend(prices, steps)
             self._beam(prices, SCOUT)
             prices = self._trimmed(prices)
