@@ -56,9 +56,9 @@ def reference_seconds(bandit: ls.Bandit, answer: float) -> float | None:
     machines = [arm_states(curve) for curve in bandit.curves]
     start = tuple(machine.at(1) for machine in machines)
     graph: dict[tuple[int, ...], list[tuple[float, tuple[int, ...]]]] = {}
-    todo = [start]
-    while todo:
-        state = todo.pop()
+    frontier = [start]
+    while frontier:
+        state = frontier.pop()
         if state in graph:
             continue
         if time.perf_counter() - began > PATIENCE:
@@ -71,7 +71,7 @@ def reference_seconds(bandit: ls.Bandit, answer: float) -> float | None:
             )
             moves.append((machines[arm].pay[state[arm]], after))
         graph[state] = moves
-        todo += [after for _, after in moves]
+        frontier += [after for _, after in moves]
     values, rounds = dict.fromkeys(graph, 0.0), 0
     while rounds == 0 or abs(values[start] / rounds - answer) > 1e-3:
         values = {s: max(pay + values[after] for pay, after in graph[s]) for s in graph}

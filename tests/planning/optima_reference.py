@@ -17,9 +17,9 @@ def joint_graph(bandit, start):
         )
 
     begin = truncated(start)
-    graph, todo = {}, [begin]
-    while todo:
-        state = todo.pop()
+    graph, frontier = {}, [begin]
+    while frontier:
+        state = frontier.pop()
         if state in graph:
             continue
         graph[state] = [
@@ -29,7 +29,7 @@ def joint_graph(bandit, start):
             )
             for arm in range(bandit.n_arms)
         ]
-        todo.extend(after for _, after in graph[state])
+        frontier.extend(after for _, after in graph[state])
     return graph
 
 
