@@ -79,7 +79,7 @@ def test_raw_ucb_windows_are_means_of_the_latest_full_turns():
     policy = RAWUCB(1)
     for reward in range(13):
         policy.tell(policy.ask().id, float(reward))
-    assert policy.windows[0] == [12.0, (10 + 11) / 2, (8 + 9 + 10 + 11) / 4, sum(range(8)) / 8]
+    assert policy.windows[0, :5].tolist() == [12.0, 10.5, 9.5, 3.5, math.inf]
 
 
 @pytest.mark.parametrize("seed", range(4))

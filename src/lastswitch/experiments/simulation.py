@@ -255,12 +255,15 @@ def _world(bandit: Bandit, subject: int | None) -> _World:
 
 
 class _Pays(dict[int, float]):
-    """An arm's mean by state, looked up once per state."""
+    """An arm's mean by state, looked up once per state that differs from shorter streaks."""
 
     def __init__(self, curve: Curve) -> None:
         self.curve = curve
+        self.longest = -curve.support().streak
 
     def __missing__(self, tau: int) -> float:
+        if tau < self.longest:  # an arm played for ever is in a new state every round
+            return self[self.longest]
         mean = self[tau] = self.curve(tau)
         return mean
 

@@ -48,6 +48,7 @@ from lastswitch.states import as_array
 Mask = tuple[bool, ...]
 
 _new_tuple = tuple.__new__
+_NAN = math.nan
 
 #: Every policy class by the name its files carry.
 REGISTRY: dict[str, type[Policy]] = {}
@@ -185,7 +186,7 @@ class Policy(ABC):
         number = len(self._rewards)
         # Half the cost of Pull(...), which would only repack its four arguments.
         pull = _new_tuple(Pull, (number, arm, track.play(arm), subject))
-        self._rewards.append(math.nan)
+        self._rewards.append(_NAN)
         self._open[number] = (pull, note)
         return pull
 

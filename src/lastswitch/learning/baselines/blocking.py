@@ -41,11 +41,16 @@ class BlockingGreedy(Policy):
         super().__init__(len(means), initial=initial)
         self.means = [float(mean) for mean in means]
         self.delays = checked_delays(delays, self.n_arms)
+        self._best_first = sorted(range(self.n_arms), key=lambda arm: -self.means[arm])
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the ready arm of largest mean, or the one soonest ready if none is."""
-        ready = ready_arms(track, self.delays, allowed)
-        return max(ready, key=self.means.__getitem__)
+        now, last, delays = track.clock + 1, track.last, self.delays
+        for arm in self._best_first:
+            if now - last[arm] >= delays[arm] and (allowed is None or allowed[arm]):
+                return arm
+        soonest = soonest_ready(track, delays, allowed)
+        return next(arm for arm in self._best_first if soonest[arm])
 
 
 class BlockingUCB(UCB1):
@@ -86,9 +91,15 @@ class BlockingUCB(UCB1):
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the ready arm with the largest index."""
-        ready = ready_arms(track, self.delays, allowed)
-        arm = super().choose(track, tuple(arm in ready for arm in range(self.n_arms)))
-        track.note = waited(track.tau(arm)) >= self.delays[arm]
+        now = track.clock + 1
+        ready = [now - last >= wait for last, wait in zip(track.last, self.delays, strict=True)]
+        if allowed is not None:
+            ready = [r and may for r, may in zip(ready, allowed, strict=True)]
+        track.note = True in ready
+        if not track.note:
+            ready = soonest_ready(track, self.delays, allowed)
+        arm = self._best(ready)
+        self.asked[arm] += 1
         return arm
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
@@ -108,14 +119,23 @@ def waited(tau: int) -> int:
     return tau + 1 if tau > 0 else 1
 
 
-def ready_arms(track: Track, delays: Sequence[int], allowed: Mask | None) -> list[int]:
-    """Return the allowed arms whose delay has passed, or those soonest ready if none has."""
-    short = [
+def soonest_ready(track: Track, delays: Sequence[int], allowed: Mask | None) -> list[bool]:
+    """Tell which of the allowed arms, none of which is ready, are ready first.
+
+    Examples
+    --------
+    >>> track = Track((1, 5))
+    >>> track.play(1)
+    5
+    >>> soonest_ready(track, [4, 3], None)
+    [True, False]
+    """
+    missing = [
         delay - waited(tau) if allowed is None or allowed[arm] else inf
         for arm, (tau, delay) in enumerate(zip(track.state(), delays, strict=True))
     ]
-    least = max(min(short), 0)
-    return [arm for arm, missing in enumerate(short) if missing <= least]
+    least = min(missing)
+    return [rounds == least for rounds in missing]
 
 
 def checked_delays(delays: Sequence[int], n_arms: int) -> list[int]:

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from math import inf, log, sqrt
 from typing import Any
 
+import numpy as np
+
 from lastswitch._checks import check_positive
+from lastswitch.learning.baselines.stateless import least_asked
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
+
+#: Windows kept per arm: of 1, 2, 4, …, 2^47 rewards.
+_LEVELS = 48
 
 
 class RAWUCB(Policy):
@@ -42,7 +48,7 @@ class RAWUCB(Policy):
     1
     """
 
-    shared = ("asked", "windows", "filling")
+    shared = ("asked", "told", "windows", "halves")
 
     def __init__(
         self,
@@ -52,45 +58,52 @@ class RAWUCB(Policy):
         sigma: float = 0.5,
         initial: int | Sequence[int] = 1,
     ) -> None:
+        from lastswitch._kernels import announce
+        from lastswitch.learning.baselines.rotting_index import largest_index
+
         super().__init__(n_arms, initial=initial)
+        announce("rotting", largest_index)
         self.alpha, self.sigma = check_positive("alpha", alpha), check_positive("sigma", sigma)
         self.asked = [0] * self.n_arms
-        # Per arm, window j: the mean of its last full turn of 2^j rewards, and the sum and size
-        # of the turn being filled.
-        self.windows: list[list[float]] = [[] for _ in range(self.n_arms)]
-        self.filling: list[list[list[float]]] = [[[0.0, 0.0]] for _ in range(self.n_arms)]
+        self.told = [0] * self.n_arms
+        # Per arm, window j: the mean of its last full turn of 2^j rewards (infinite before it),
+        # and the sum of the first half of the turn being filled.
+        self.windows = np.full((self.n_arms, _LEVELS), inf)
+        self.halves = np.zeros((self.n_arms, _LEVELS))
+        self._largest = largest_index
+        self._bind()
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the arm with the largest index; one never told comes first."""
-        doubt = 2.0 * self.alpha * self.sigma**2 * log(len(self._rewards) + 1)
-        best, value = -1, -inf
-        for arm in range(self.n_arms):
-            if allowed is None or allowed[arm]:
-                index = self._index(arm, doubt)
-                if index > value or (index == value == inf and self.asked[arm] < self.asked[best]):
-                    best, value = arm, index
-        self.asked[best] += 1
-        return best
-
-    def _index(self, arm: int, doubt: float) -> float:
-        size, least = 1.0, inf
-        for mean in self.windows[arm]:
-            least = min(least, mean + sqrt(doubt / size))
-            size *= 2.0
-        return least
+        mask = None if allowed is None else np.array(allowed)
+        root = self.sigma * sqrt(2.0 * self.alpha * log(len(self._rewards) + 1))
+        arm = self._largest(self.windows, root, mask)
+        if not self.told[arm]:
+            arm = least_asked(self.told, self.asked, allowed)
+        self.asked[arm] += 1
+        return arm
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
-        """Pour the reward into every window of its arm."""
-        windows, filling = self.windows[pull.arm], self.filling[pull.arm]
-        size = 1.0
-        for level, turn in enumerate(filling):
-            turn[0] += reward
-            turn[1] += 1.0
-            if turn[1] == size:
-                total, turn[0], turn[1] = turn[0], 0.0, 0.0
-                if level == len(windows):  # the first full turn half-fills the next window
-                    windows.append(total / size)
-                    filling.append([total, size])
-                    break
-                windows[level] = total / size
-            size *= 2.0
+        """Pour the reward into the windows of its arm; full ones pour on into the next."""
+        turns = self.told[pull.arm] + 1
+        self.told[pull.arm] = turns
+        place, total, size = pull.arm * _LEVELS, reward, 1.0
+        while True:
+            self._means[place] = total / size
+            if turns & 1:  # the next window's turn is half full
+                self._firsts[place] = total
+                break
+            total += self._firsts[place]
+            turns >>= 1
+            place += 1
+            size += size
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what was told."""
+        super().restore(state)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Make views through which windows are moved without NumPy's cost."""
+        self._means: Any = memoryview(self.windows.reshape(-1))  # type: ignore[arg-type]
+        self._firsts: Any = memoryview(self.halves.reshape(-1))  # type: ignore[arg-type]

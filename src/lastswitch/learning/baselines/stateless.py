@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from math import inf, log, sqrt
 from typing import Any
 
+import numpy as np
+
 from lastswitch._checks import check_positive
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
-
-#: Draws made at once from a posterior: one call costs little more than one draw, and what a
-#: reward makes stale is thrown away.
-_DRAWS = 12
 
 
 class UCB1(Policy):
@@ -50,6 +48,7 @@ class UCB1(Policy):
         self.asked = [0] * self.n_arms
         self.counts = [0] * self.n_arms
         self.sums = [0.0] * self.n_arms
+        self._bind()
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the arm with the largest index; one never told comes first."""
@@ -57,36 +56,39 @@ class UCB1(Policy):
         self.asked[arm] += 1
         return arm
 
-    def _best(self, allowed: Mask | None) -> int:
-        doubt = self.alpha * log(len(self._rewards) + 1)
-        best, value, sums = 0, -inf, self.sums
-        for arm, n in enumerate(self.counts):
-            if allowed is None or allowed[arm]:
-                if not n:
-                    return self._least_asked(allowed)
-                index = sums[arm] / n + sqrt(doubt / n)
-                if index > value:
-                    best, value = arm, index
-        return best
-
-    def _least_asked(self, allowed: Mask | None) -> int:
-        """Return, of the arms not told yet, the one asked least."""
-        new = [
-            arm for arm, n in enumerate(self.counts) if not n and (allowed is None or allowed[arm])
-        ]
-        return min(new, key=self.asked.__getitem__)
+    def _best(self, allowed: Sequence[bool] | None) -> int:
+        root = sqrt(self.alpha * log(len(self._rewards) + 1))
+        best, value = -1, -inf
+        for arm, (mean, width) in enumerate(self._read):
+            index = mean + root * width
+            if index > value and (allowed is None or allowed[arm]):
+                best, value = arm, index
+        return best if value < inf else least_asked(self.counts, self.asked, allowed)
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Add the reward to the arm's own."""
-        self.counts[pull.arm] += 1
-        self.sums[pull.arm] += reward
+        arm = pull.arm
+        n = self.counts[arm] = self.counts[arm] + 1
+        total = self.sums[arm] = self.sums[arm] + reward
+        self._read[arm] = (total / n, n**-0.5)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what was told."""
+        super().restore(state)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Make what indices are read from: each arm's mean (∞ if never told) and 1/√n."""
+        told = zip(self.counts, self.sums, strict=True)
+        self._read = [(total / n, n**-0.5) if n else (inf, 0.0) for n, total in told]
 
 
 class ThompsonSampling(Policy):
     """Plays the arm whose draw from its Beta posterior is largest, blind to states.
 
     Thompson (1933); uniform prior, rewards in [0, 1], those strictly between count as a fraction
-    of a success. Assumes stationary rewards.
+    of a success. Assumes stationary rewards. The draws of one ask are independent of those of any
+    other, given the posteriors (:mod:`lastswitch.learning.baselines.beta_draws`).
 
     Parameters
     ----------
@@ -107,35 +109,65 @@ class ThompsonSampling(Policy):
     True
     """
 
-    shared = ("successes", "failures", "draws")
+    shared = ("posteriors", "numbers", "used")
 
     def __init__(self, n_arms: int, *, initial: int | Sequence[int] = 1, seed: int = 0) -> None:
+        from lastswitch._kernels import announce
+        from lastswitch.learning.baselines.beta_draws import largest_draw
+
         super().__init__(n_arms, initial=initial, seed=seed)
-        self.successes = [1.0] * self.n_arms
-        self.failures = [1.0] * self.n_arms
-        self.draws: list[list[float]] = [[] for _ in range(self.n_arms)]  # not used yet
+        announce("sampling", largest_draw)
+        self._largest = largest_draw
+        self.posteriors = np.ones((2, self.n_arms))
+        # What draws are made of, ahead: one call for hundreds costs hardly more than for one.
+        self.numbers = np.zeros((2, 512 + 4 * self.n_arms))
+        self.used = self.numbers.shape[1]
+        self._bind()
+
+    @property
+    def successes(self) -> list[float]:
+        """The first parameter of each arm's posterior: 1 + its successes."""
+        return list(self.posteriors[0].tolist())
+
+    @property
+    def failures(self) -> list[float]:
+        """The second parameter of each arm's posterior: 1 + its failures."""
+        return list(self.posteriors[1].tolist())
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the arm with the largest draw."""
-        best, value = -1, -inf
-        for arm, draws in enumerate(self.draws):
-            if not draws:
-                draws = self._draw(arm)
-            draw = draws.pop()
-            if draw > value and (allowed is None or allowed[arm]):
-                best, value = arm, draw
-        return best
-
-    def _draw(self, arm: int) -> list[float]:
-        """Draw afresh from the posterior of ``arm``."""
-        assert self.rng is not None  # a seed is always given
-        draws: list[float] = self.rng.beta(self.successes[arm], self.failures[arm], _DRAWS).tolist()
-        self.draws[arm] = draws
-        return draws
+        mask = None if allowed is None else np.array(allowed)
+        arm, self.used = self._largest(self.posteriors, self.numbers, self.used, mask)
+        while arm < 0:
+            assert self.rng is not None  # a seed is always given
+            self.rng.standard_normal(out=self.numbers[0])
+            self.rng.random(out=self.numbers[1])
+            arm, self.used = self._largest(self.posteriors, self.numbers, 0, mask)
+        return arm
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Move the arm's posterior."""
-        success = min(max(reward, 0.0), 1.0)
-        self.successes[pull.arm] += success
-        self.failures[pull.arm] += 1.0 - success
-        self.draws[pull.arm].clear()
+        success = 1.0 if reward > 1.0 else reward if reward > 0.0 else 0.0
+        self._entries[pull.arm] += success
+        self._entries[pull.arm + self.n_arms] += 1.0 - success
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back the posteriors and what was drawn ahead."""
+        super().restore(state)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Make a view through which posteriors are moved without NumPy's cost."""
+        self._entries: Any = memoryview(self.posteriors.reshape(-1))  # type: ignore[arg-type]
+
+
+def least_asked(counts: Sequence[int], asked: Sequence[int], allowed: Sequence[bool] | None) -> int:
+    """Return, of the allowed arms not told yet, the one asked least.
+
+    Examples
+    --------
+    >>> least_asked(counts=[0, 2, 0], asked=[3, 2, 1], allowed=None)
+    2
+    """
+    new = [arm for arm, n in enumerate(counts) if not n and (allowed is None or allowed[arm])]
+    return min(new, key=asked.__getitem__)
