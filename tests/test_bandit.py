@@ -79,7 +79,7 @@ def test_a_bandit_prints_its_arms():
         ({"initial": [1, 2, 3]}, BanditError, r"got \[1, 2, 3\]"),
         ({"initial": 1.5}, InputTypeError, "got 1.5"),
         ({"initial": [1, [2]]}, InputTypeError, r"got \[1, \[2\]\]"),
-        ({"names": 5}, InputTypeError, "names must be a list of strings, got 5"),
+        ({"names": 5}, InputTypeError, "names must be a list, one string per arm; got 5"),
         ({"curves": None}, InputTypeError, "curves must be a list, one curve per arm; got None"),
         ({"curves": constant(0.5)}, InputTypeError, "one curve per arm; got Curve"),
         ({"curves": [0.5]}, InputTypeError, "arm 'arm 0' needs a Curve"),

@@ -169,7 +169,7 @@ def test_a_rising_streak_is_refused_unless_asked_for():
 
 def test_an_unknown_tail_is_refused():
     """The message lists the two tails."""
-    with pytest.raises(CurveError, match=r"'hold' or 'repeat', got 'stop'"):
+    with pytest.raises(CurveError, match=r"one of hold, repeat, got 'stop'"):
         ls.Curve([0.5], [0.1], tail="stop")
 
 

@@ -167,7 +167,7 @@ def test_a_file_that_holds_no_bandit_is_refused(written, text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("noise = 'loud'", "noise must be one of ['bernoulli', 'gaussian', 'none'], got 'loud'"),
+        ("noise = 'loud'", "noise must be one of bernoulli, gaussian, none, got 'loud'"),
         ("sigma = 'x'", "key 'sigma' must be a number, got 'x'"),
         ("sigma = -1", "sigma must be a number, at least 0, got -1"),
         ("initial = 0", "arm 'jazz' cannot start at tau 0"),
@@ -201,7 +201,7 @@ def test_a_wrong_setting_is_refused(written, text, message):
         ("rest = [0, 1.5]\nstreak = 0", " ('arm 1'), rest must lie in [0, 1], got 1.5 at tau 2"),
         ("rest = [nan]\nstreak = 0", " ('arm 1'), rest must lie in [0, 1], got nan at tau 1"),
         ("rest = 0\nstreak = [0, 1]", " ('arm 1'), streak must not rise: tau -1 pays 0.0"),
-        ("rest = 0\nstreak = 0\ntail = 'wag'", " ('arm 1'), tail must be 'hold' or 'repeat', got"),
+        ("rest = 0\nstreak = 0\ntail = 'wag'", " ('arm 1'), tail must be one of hold, repeat, got"),
         ("rest = 0\nstreak = 0\nmonotone = 1", ", key 'monotone' must be true or false, got 1"),
         ("delays = [0, 2]", " ('arm 1'), delays must lie in [0, 1], got 2.0 at delay 2"),
         ("delays = 0\nstreak = 0", " ('arm 1') has the unknown key 'streak'"),
@@ -313,7 +313,7 @@ def test_a_plan_round_trips_with_its_certificate(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[1]", "holds no plan but list"), ('{"format": "x"}', "got 'x'"), ("{", "not valid JSON")],
+    [("[1]", "got list; save one"), ('{"format": "x"}', "got 'x'"), ("{", "not valid JSON")],
 )
 def test_what_is_no_plan_is_refused(tmp_path, text, message):
     """The message says what the file holds instead."""

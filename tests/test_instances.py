@@ -283,7 +283,7 @@ def test_a_wrong_instance_text_says_what_to_write(text, message):
         (lambda: recharging([2.0], [1.0]), "ceilings[0] must lie in [0, 1], got 2.0"),
         (
             lambda: recharging([0.5], [0.0]),
-            "scales[0] must be a positive number of rounds, got 0.0",
+            "scales[0] must be positive, got 0.0",
         ),
         (lambda: seasonal([[0.1]], streak=2), "streak must lie in [0, 1], got 2"),
         (lambda: delay_dependent([[0.1], [0.2, 1.5]]), "arm 'arm 1': delays must lie in [0, 1]"),

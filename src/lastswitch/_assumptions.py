@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lastswitch._checks import check_whole, is_number
+from lastswitch._checks import check_flag, check_whole, is_number
 from lastswitch.bandit import Bandit
 from lastswitch.errors import BlockError, CurveError, ExperimentError
 
@@ -24,6 +24,7 @@ def arm_count(n_arms: int | Bandit) -> int:
 
 def checked_arms(n_arms: int | Bandit, streaks: bool) -> int:
     """Return the number of arms once the curves, if known, satisfy the statement."""
+    check_flag("streaks", streaks)
     arms = arm_count(n_arms)
     if not isinstance(n_arms, Bandit):
         return arms

@@ -22,6 +22,8 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     'rest'
     """
     target = Path(path)
+    if not target.name:
+        raise FileError(f"cannot write {str(path)!r}: it names a folder; add a file name.")
     if not target.parent.is_dir():
         raise FileError(f"cannot write {target}: the folder {target.parent} does not exist.")
     data = content.encode() if isinstance(content, str) else content

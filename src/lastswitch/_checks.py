@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Set
 from numbers import Real
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from lastswitch.bandit import Bandit
+from lastswitch._suggest import suggestion
 from lastswitch.errors import (
     BanditError,
     CurveError,
@@ -17,7 +21,7 @@ from lastswitch.errors import (
 )
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Tell whether ``value`` is a real number, Python's or NumPy's.
 
     Examples
@@ -42,9 +46,13 @@ def check_unit(what: str, value: float) -> None:
 
 
 def check_whole(
-    what: str, value: int, least: int, error: type[LastSwitchError] = BanditError
+    what: str,
+    value: int,
+    least: int,
+    error: type[LastSwitchError] = BanditError,
+    most: int | None = None,
 ) -> int:
-    """Return ``value`` as an int; refuse what is not a whole number of at least ``least``.
+    """Return ``value`` as an int; refuse what is no whole number from ``least`` to ``most``.
 
     Examples
     --------
@@ -55,6 +63,8 @@ def check_whole(
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not (whole and value >= least):
         raise error(f"{what} must be a whole number of at least {least}, got {value!r}.")
+    if most is not None and value > most:
+        raise error(f"{what} must be at most {most}, got {value!r}.")
     return int(value)
 
 
@@ -89,7 +99,7 @@ def check_limits(gap: float, time_limit: float | None) -> None:
         )
 
 
-def check_bandit(who: str, value: Bandit) -> None:
+def check_bandit(who: str, value: object) -> None:
     """Refuse what is not a bandit; ``who`` is the function that needs one.
 
     Examples
@@ -98,5 +108,67 @@ def check_bandit(who: str, value: Bandit) -> None:
     Traceback (most recent call last):
     lastswitch.errors.InputTypeError: simulate needs a Bandit, got str.
     """
+    from lastswitch.bandit import Bandit  # which itself needs the checks above
+
     if not isinstance(value, Bandit):
         raise InputTypeError(f"{who} needs a Bandit, got {type(value).__name__}.")
+
+
+def check_list(what: str, value: Iterable[Any], each: str = "one entry per arm") -> list[Any]:
+    """Return ``value`` as a list; refuse what has no entries in an order of their own.
+
+    Examples
+    --------
+    >>> check_list("periods", 3)
+    Traceback (most recent call last):
+    lastswitch.errors.InputTypeError: periods must be a list, one entry per arm; got 3.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set):
+        try:
+            return list(value)
+        except TypeError:  # an array of no dimension says it can be iterated over
+            pass
+    raise InputTypeError(f"{what} must be a list, {each}; got {value!r}.")
+
+
+def check_choice(
+    what: str, value: str, known: Collection[str], error: type[LastSwitchError]
+) -> None:
+    """Refuse what is none of the names that ``known`` holds.
+
+    Examples
+    --------
+    >>> check_choice("tail", "repaet", ["hold", "repeat"], CurveError)
+    Traceback (most recent call last):
+    lastswitch.errors.CurveError: tail must be one of hold, repeat, got 'repaet' (did you mean ...
+    """
+    if not (isinstance(value, str) and value in known):
+        hint = suggestion(value, known)
+        raise error(f"{what} must be one of {', '.join(known)}, got {value!r}{hint}.")
+
+
+def check_flag(what: str, value: bool) -> None:
+    """Refuse what is neither true nor false; a number is not, for it may be meant as a size.
+
+    Examples
+    --------
+    >>> check_flag("streaks", 3)
+    Traceback (most recent call last):
+    lastswitch.errors.InputTypeError: streaks must be True or False, got 3.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InputTypeError(f"{what} must be True or False, got {value!r}.")
+
+
+def check_path(value: str | PathLike[str]) -> Path:
+    """Return ``value`` as a path.
+
+    Examples
+    --------
+    >>> check_path(None)
+    Traceback (most recent call last):
+    lastswitch.errors.InputTypeError: a path must be a string or a pathlib.Path, got None.
+    """
+    if not (isinstance(value, str | PathLike) and isinstance(fspath(value), str)):
+        raise InputTypeError(f"a path must be a string or a pathlib.Path, got {value!r}.")
+    return Path(value)

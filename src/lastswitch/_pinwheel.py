@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from lastswitch._checks import check_whole
+from lastswitch._checks import check_list, check_whole
+from lastswitch.curves import MOST_ROUNDS
 from lastswitch.errors import BanditError
 
 
@@ -19,7 +20,10 @@ def checked_periods(periods: Sequence[int]) -> list[int]:
     Traceback (most recent call last):
     lastswitch.errors.BanditError: periods is empty: a pinwheel needs at least one, such as [2, 4].
     """
-    values = [check_whole(f"periods[{arm}]", period, 1) for arm, period in enumerate(periods)]
+    values = [
+        check_whole(f"periods[{arm}]", period, 1, most=MOST_ROUNDS)
+        for arm, period in enumerate(check_list("periods", periods))
+    ]
     if not values:
         raise BanditError("periods is empty: a pinwheel needs at least one, such as [2, 4].")
     return values

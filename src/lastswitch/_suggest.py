@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def suggestion(given: str, known: Iterable[str]) -> str:
+def suggestion(given: object, known: Iterable[str]) -> str:
     """Return ``" (did you mean 'rest'?)"``, or nothing when no known name is close.
 
     Examples
@@ -15,6 +15,8 @@ def suggestion(given: str, known: Iterable[str]) -> str:
     >>> suggestion("colour", ["rest", "streak"])
     ''
     """
+    if not isinstance(given, str):
+        return ""
     import difflib  # on use: it is needed only on the way to an error
 
     close = difflib.get_close_matches(given.lower(), list(known), n=1)

@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, SupportsFloat, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lastswitch._checks import check_choice, check_list, check_whole, is_number
 from lastswitch.curves import Curve, naming_arm
 from lastswitch.errors import BanditError, InputTypeError
 from lastswitch.states import States, as_array, as_states
@@ -63,15 +64,12 @@ class Bandit:
         initial: int | Sequence[int] | NDArray[np.integer] = 1,
         sigma: float = 0.1,
     ) -> None:
-        if isinstance(curves, Curve) or not isinstance(curves, Iterable):
-            raise InputTypeError(f"curves must be a list, one curve per arm; got {curves!r}.")
-        given = tuple(curves)
+        given = check_list("curves", curves, "one curve per arm")
         if not given:
             raise BanditError("a bandit needs at least one arm, got no curves.")
         labels = _names(names, len(given))
-        if noise not in get_args(Noise):
-            raise BanditError(f"noise must be one of {list(get_args(Noise))}, got {noise!r}.")
-        if not (isinstance(sigma, SupportsFloat) and 0 <= float(sigma) < math.inf):
+        check_choice("noise", noise, get_args(Noise), BanditError)
+        if not (is_number(sigma) and 0 <= sigma < math.inf):
             raise BanditError(f"sigma must be a number, at least 0, got {sigma!r}.")
         object.__setattr__(self, "curves", tuple(map(_curve, given, labels)))
         object.__setattr__(self, "noise", noise)
@@ -96,7 +94,7 @@ class Bandit:
         >>> Bandit([Curve([1], [0]), Curve([0], [0])], names=["jazz", "talk"]).index("talk")
         1
         """
-        if name not in self.names:
+        if not (isinstance(name, str) and name in self.names):
             raise BanditError(f"no arm is called {name!r}; the arms are {list(self.names)}.")
         return self.names.index(name)
 
@@ -121,6 +119,13 @@ class Bandit:
     def sample(self, arm: int, tau: int, rng: np.random.Generator) -> float:
         """Draw one reward of ``arm`` in state ``tau``."""
         mean = self.mean(arm, tau)
+        if not isinstance(mean, float):  # a list of states pays a list
+            raise InputTypeError(f"sample draws in one state, an integer; got {tau!r}.")
+        if not isinstance(rng, np.random.Generator):
+            raise InputTypeError(
+                f"rng must be a numpy.random.Generator, such as numpy.random.default_rng(0); "
+                f"got {rng!r}."
+            )
         if self.noise == "bernoulli":
             return float(rng.random() < mean)
         if self.noise == "gaussian":
@@ -138,6 +143,8 @@ class Bandit:
         >>> rest.tolist(), streak.tolist()
         ([[0.2, 0.9, 0.9]], [[0.1, 0.0]])
         """
+        check_whole("rest_depth", rest_depth, 0)
+        check_whole("streak_depth", streak_depth, 0)
         rests = np.arange(1, rest_depth + 1)
         streaks = -np.arange(1, streak_depth + 1)
         return (
@@ -175,9 +182,9 @@ class Bandit:
 def _names(names: Iterable[str] | None, size: int) -> tuple[str, ...]:
     if names is None:
         return tuple(f"arm {index}" for index in range(size))
-    labels = tuple(names) if isinstance(names, Iterable) else (names,)
-    if isinstance(names, str) or not all(isinstance(name, str) for name in labels):
-        raise InputTypeError(f"names must be a list of strings, got {names!r}.")
+    labels = tuple(check_list("names", names, "one string per arm"))
+    if not all(isinstance(name, str) for name in labels):
+        raise InputTypeError(f"names must be a list, one string per arm; got {names!r}.")
     if len(labels) != size:
         raise BanditError(f"names must have one entry per arm ({size}), got {len(labels)}.")
     twice = sorted(name for name, times in Counter(labels).items() if times > 1)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lastswitch._checks import check_bandit, check_whole
 from lastswitch.errors import BanditError, BlockError
 from lastswitch.states import as_block, as_states, state_after
 
@@ -33,6 +34,7 @@ def block_pays(
     from lastswitch._block_kernel import pack, pays_of_block
     from lastswitch._kernels import announce
 
+    check_bandit("block_pays", bandit)
     state = _start(bandit, start)
     arms = as_block(block, bandit.n_arms)
     announce("reward", pays_of_block)
@@ -68,6 +70,7 @@ def calibrated_reward(bandit: Bandit, block: ArrayLike) -> float:
     >>> round(calibrated_reward(radio, [0, 1, 1, 0]), 3)
     1.3
     """
+    check_bandit("calibrated_reward", bandit)
     pays = block_pays(bandit, block, np.ones(bandit.n_arms, dtype=np.int64))
     _, first = np.unique(np.asarray(block), return_index=True)
     return float(pays.sum() - pays[first].sum())
@@ -86,6 +89,7 @@ def cycle_reward(bandit: Bandit, block: ArrayLike) -> float:
     >>> round(cycle_reward(radio, [0, 1, 1]), 3)
     1.7
     """
+    check_bandit("cycle_reward", bandit)
     arms = as_block(block, bandit.n_arms)
     first = int(arms[0])
     if (arms == first).all():
@@ -108,6 +112,7 @@ def repaired_block(block: ArrayLike, n_arms: int) -> list[int]:
     >>> repaired_block([0, 1, 0], n_arms=3)
     [0, 1, 0]
     """
+    check_whole("n_arms", n_arms, 1)
     arms: list[int] = as_block(block, n_arms).tolist()
     if len(arms) < 2 or arms[1] != arms[0]:
         return arms

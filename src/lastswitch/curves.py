@@ -11,18 +11,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lastswitch._checks import check_choice, check_flag, check_unit, check_whole
 from lastswitch.errors import CurveError, InputTypeError
 from lastswitch.states import as_array
 
 Tail = Literal["hold", "repeat"]
 SideKind = Literal["constant", "nondecreasing", "arbitrary"]
 #: The longest table a named shape makes; more is a slip of the pen, and would fill the memory.
-_MOST_ROUNDS = 1_000_000
+MOST_ROUNDS = 1_000_000
 
 
 class Support(NamedTuple):
@@ -79,8 +80,8 @@ class Curve:
         *,
         monotone: bool = True,
     ) -> None:
-        if tail not in ("hold", "repeat"):
-            raise CurveError(f"tail must be 'hold' or 'repeat', got {tail!r}.")
+        check_choice("tail", tail, get_args(Tail), CurveError)
+        check_flag("monotone", monotone)
         rests, streaks = _table(rest, "rest", 1), _table(streak, "streak", -1)
         if monotone:
             _check_streak(streaks)
@@ -239,6 +240,8 @@ def satiating(fresh: float, floor: float, after: int) -> Curve:
     >>> satiating(fresh=0.8, floor=0.2, after=3)([1, -1, -2, -3, -9]).tolist()
     [0.8, 0.6, 0.4, 0.2, 0.2]
     """
+    check_unit("fresh", fresh)
+    check_unit("floor", floor)
     steps = np.arange(1, _rounds(after, "after") + 1) / after
     return Curve([fresh], np.round((1 - steps) * fresh + steps * floor, 12))
 
@@ -253,6 +256,8 @@ def recovering(ceiling: float, after: int, low: float = 0.0) -> Curve:
     >>> recovering(ceiling=0.8, after=4)([-1, 1, 2, 3, 4, 9]).tolist()
     [0.0, 0.35, 0.6, 0.75, 0.8, 0.8]
     """
+    check_unit("ceiling", ceiling)
+    check_unit("low", low)
     rested = np.arange(1, _rounds(after, "after") + 1) / after
     left = (1 - rested) ** 2
     return Curve(np.round((1 - left) * ceiling + left * low, 12), [low])
@@ -320,11 +325,7 @@ def _check_streak(streak: tuple[float, ...]) -> None:
 
 
 def _rounds(value: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise CurveError(f"{name} must be a whole number of rounds, at least 1, got {value!r}.")
-    if value > _MOST_ROUNDS:
-        raise CurveError(f"{name} must be at most {_MOST_ROUNDS} rounds, got {value!r}.")
-    return int(value)
+    return check_whole(name, value, 1, CurveError, MOST_ROUNDS)
 
 
 def _flat_from(values: tuple[float, ...]) -> int:

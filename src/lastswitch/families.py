@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from lastswitch._checks import check_whole
+from lastswitch._checks import check_choice, check_whole
 from lastswitch._random import stream
-from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
-from lastswitch.curves import Curve, periodic, step
+from lastswitch.curves import MOST_ROUNDS, Curve, periodic, step
 from lastswitch.errors import BanditError
 
 
@@ -37,13 +36,9 @@ def random_bandit(family: str, n_arms: int, depth: int, seed: int) -> Bandit:
     >>> random_bandit("monotone", n_arms=2, depth=3, seed=0).curves[0].rest
     (0.093, 0.6623, 0.7194)
     """
-    if family not in FAMILIES:
-        raise BanditError(
-            f"family must be one of {', '.join(FAMILIES)}, got {family!r}"
-            f"{suggestion(family, FAMILIES)}."
-        )
+    check_choice("family", family, FAMILIES, BanditError)
     check_whole("n_arms", n_arms, least=1)
-    check_whole("depth", depth, least=1)
+    check_whole("depth", depth, least=1, most=MOST_ROUNDS)
     check_whole("seed", seed, least=0)
     rng = stream(seed, "instance", family, n_arms, depth)
     return Bandit([_DRAW[family](_Dice(rng), depth) for _ in range(n_arms)])

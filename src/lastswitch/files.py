@@ -31,10 +31,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
+from lastswitch._checks import check_bandit, check_path
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
-from lastswitch.errors import BanditError, CurveError, FileError, InputTypeError
+from lastswitch.errors import (
+    BanditError,
+    CurveError,
+    FileError,
+    InputTypeError,
+    LastSwitchError,
+)
 from lastswitch.instances import INSTANCES, instance
 
 if TYPE_CHECKING:
@@ -66,7 +73,7 @@ def load_bandit(path: str | PathLike[str]) -> Bandit:
     Bandit(1 arms, bernoulli rewards, starting at tau 1)
       jazz  Curve(rest=[0, 0, 0.8], streak=[0])
     """
-    file = Path(path)
+    file = check_path(path)
     return bandit_from_dict(_read(file, _suffix(file)), source=str(file))
 
 
@@ -81,7 +88,8 @@ def save_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
     ...     load_bandit(save_bandit(five_arms(), f"{folder}/five.json")) == five_arms()
     True
     """
-    file = Path(path)
+    check_bandit("save_bandit", bandit)
+    file = check_path(path)
     data = bandit_to_dict(bandit)
     if _suffix(file) == ".json":
         return _write_json(file, data)
@@ -98,6 +106,8 @@ def find_bandit(text: str) -> Bandit:
     >>> find_bandit("pinwheel:2,4,4").n_arms
     4
     """
+    if not isinstance(text, str):
+        raise InputTypeError(f"a bandit is found by a file's path or a name, got {text!r}.")
     if Path(text).suffix in (".toml", ".json") or Path(text).exists():
         return load_bandit(text)
     if text.split(":")[0] not in INSTANCES:
@@ -121,7 +131,11 @@ def save_plan(plan: Plan, path: str | PathLike[str]) -> Path:
     ...     load_plan(save_plan(plan, f"{folder}/plan.json")).block == plan.block
     True
     """
-    return _write_json(Path(path), plan.to_dict())
+    from lastswitch.planning.plan import Plan
+
+    if not isinstance(plan, Plan):
+        raise InputTypeError(f"save_plan needs a Plan, got {type(plan).__name__}.")
+    return _write_json(check_path(path), plan.to_dict())
 
 
 def load_plan(path: str | PathLike[str]) -> Plan:
@@ -138,11 +152,12 @@ def load_plan(path: str | PathLike[str]) -> Plan:
     """
     from lastswitch.planning.plan import Plan
 
-    file = Path(path)
+    file = check_path(path)
     data = _read(file, ".json")
-    if not isinstance(data, dict):
-        raise FileError(f"{file} holds no plan but {type(data).__name__}; save one with save_plan.")
-    return Plan.from_dict(data)
+    try:
+        return Plan.from_dict(data)
+    except LastSwitchError as error:
+        raise FileError(f"{file}: {error}") from error
 
 
 def bandit_to_dict(bandit: Bandit) -> dict[str, Any]:
@@ -154,6 +169,7 @@ def bandit_to_dict(bandit: Bandit) -> dict[str, Any]:
     >>> bandit_to_dict(Bandit([constant(0.3)], names=["talk"]))["arms"]
     [{'name': 'talk', 'rest': [0.3], 'streak': [0.3]}]
     """
+    check_bandit("bandit_to_dict", bandit)
     same = len(set(bandit.initial)) == 1
     data: dict[str, Any] = {
         "version": VERSION,

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from lastswitch._checks import check_unit, check_whole
+from lastswitch._checks import check_list, check_positive, check_unit, check_whole
 from lastswitch._pinwheel import checked_periods
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
-from lastswitch.curves import Curve, constant, naming_arm, periodic, step
-from lastswitch.errors import BanditError, CurveError
+from lastswitch.curves import MOST_ROUNDS, Curve, constant, naming_arm, periodic, step
+from lastswitch.errors import BanditError, CurveError, InputTypeError
 from lastswitch.families import FAMILIES, random_bandit
 
 __all__ = [
@@ -180,9 +180,10 @@ def stationary(means: Sequence[float]) -> Bandit:
     >>> stationary([0.2, 0.5]).mean(1, -7)
     0.5
     """
-    for arm, mean in enumerate(means):
+    pays = check_list("means", means)
+    for arm, mean in enumerate(pays):
         check_unit(f"means[{arm}]", mean)
-    return Bandit([constant(mean) for mean in means])
+    return Bandit([constant(mean) for mean in pays])
 
 
 def delay_dependent(
@@ -200,7 +201,7 @@ def delay_dependent(
     [0.1, 0.1, 0.5, 0.8, 0.8]
     """
     curves = []
-    for arm, table in enumerate(tables):
+    for arm, table in enumerate(check_list("tables", tables, "one table per arm")):
         with naming_arm(f"arm {arm}"):
             curves.append(Curve.from_delays(table))
     return Bandit(curves, names=names, initial=-1)
@@ -218,16 +219,15 @@ def recharging(ceilings: Sequence[float], scales: Sequence[float], depth: int = 
     >>> round(bandit.mean(0, -1), 3), round(bandit.mean(0, 19), 3)
     (0.315, 0.8)
     """
-    _same_length("ceilings", ceilings, "scales", scales)
-    check_whole("depth", depth, least=1)
-    for arm, (ceiling, scale) in enumerate(zip(ceilings, scales, strict=True)):
+    pairs = _paired("ceilings", ceilings, "scales", scales)
+    check_whole("depth", depth, least=1, most=MOST_ROUNDS)
+    for arm, (ceiling, scale) in enumerate(pairs):
         check_unit(f"ceilings[{arm}]", ceiling)
-        if not (scale > 0 and math.isfinite(scale)):
-            raise CurveError(f"scales[{arm}] must be a positive number of rounds, got {scale}.")
+        check_positive(f"scales[{arm}]", scale, CurveError)
     return delay_dependent(
         [
             [-ceiling * math.expm1(-delay / scale) for delay in range(1, depth + 1)]
-            for ceiling, scale in zip(ceilings, scales, strict=True)
+            for ceiling, scale in pairs
         ]
     )
 
@@ -246,12 +246,11 @@ def blocking(
     >>> bandit.mean(0, 1), bandit.mean(0, 2)  # delays 2 and 3
     (0.0, 0.7)
     """
-    _same_length("delays", delays, "means", means)
-    for arm, (delay, mean) in enumerate(zip(delays, means, strict=True)):
-        check_whole(f"delays[{arm}]", delay, least=1)
+    pairs = _paired("delays", delays, "means", means)
+    for arm, (delay, mean) in enumerate(pairs):
+        check_whole(f"delays[{arm}]", delay, least=1, most=MOST_ROUNDS)
         check_unit(f"means[{arm}]", mean)
-    tables = [[0.0] * (delay - 1) + [mean] for delay, mean in zip(delays, means, strict=True)]
-    return delay_dependent(tables, names=names)
+    return delay_dependent([[0.0] * (delay - 1) + [mean] for delay, mean in pairs], names=names)
 
 
 def seasonal(seasons: Sequence[Sequence[float]], streak: float = 0.0) -> Bandit:
@@ -265,7 +264,7 @@ def seasonal(seasons: Sequence[Sequence[float]], streak: float = 0.0) -> Bandit:
     """
     check_unit("streak", streak)
     curves = []
-    for arm, season in enumerate(seasons):
+    for arm, season in enumerate(check_list("seasons", seasons, "one season per arm")):
         with naming_arm(f"arm {arm}"):
             curves.append(periodic(season, streak))
     return Bandit(curves)
@@ -325,6 +324,8 @@ def instance(text: str) -> Bandit:
     >>> instance("random:spike:5:8:0") == random_bandit("spike", 5, 8, 0)
     True
     """
+    if not isinstance(text, str):
+        raise InputTypeError(f"an instance is named by a text such as 'five-arms', got {text!r}.")
     name, *given = text.strip().split(":")
     if name not in _REGISTRY:
         raise BanditError(
@@ -350,8 +351,11 @@ def instance(text: str) -> Bandit:
 # ------------------------------------------------------------------------------------------ checks
 
 
-def _same_length(a: str, first: Sequence[Any], b: str, second: Sequence[Any]) -> None:
-    if len(first) != len(second):
+def _paired(a: str, first: Sequence[Any], b: str, second: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Return the entries of two lists arm by arm."""
+    left, right = check_list(a, first), check_list(b, second)
+    if len(left) != len(right):
         raise BanditError(
-            f"{a} and {b} must have one entry per arm each, got {len(first)} and {len(second)}."
+            f"{a} and {b} must have one entry per arm each, got {len(left)} and {len(right)}."
         )
+    return list(zip(left, right, strict=True))

@@ -25,6 +25,7 @@ from lastswitch._assumptions import (
     dividing_block,
     weakest_shapes,
 )
+from lastswitch._checks import check_choice, check_flag
 from lastswitch._pinwheel import PinwheelFacts, pinwheel_density, pinwheel_facts
 from lastswitch.bandit import Bandit
 from lastswitch.errors import BanditError, BlockError, CurveError, ExperimentError
@@ -129,6 +130,7 @@ def best_block_size(
     >>> best_block_size(2, horizon=10**12, dividing=True)
     80
     """
+    check_flag("dividing", dividing)
     arms, rounds = checked_arms(n_arms, streaks), checked_horizon(horizon)
     if rounds < 2:
         raise ExperimentError(
@@ -244,9 +246,8 @@ def block_error(
         rest, streak = weakest_shapes(n_arms)
     arms = arm_count(n_arms)
     shapes = ("constant", "nondecreasing", "arbitrary")
-    for name, shape in (("rest", rest), ("streak", streak)):
-        if shape not in shapes:
-            raise CurveError(f"{name} must be one of {', '.join(shapes)}, got {shape!r}.")
+    check_choice("rest", rest, shapes, CurveError)
+    check_choice("streak", streak, shapes, CurveError)
     if streak == "arbitrary":
         return size
     return arms + (2 if streak == "nondecreasing" else 0) - (0 if rest == "arbitrary" else 1)

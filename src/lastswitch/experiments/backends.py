@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Literal, TypeAlias, get_args
 
+from lastswitch._checks import check_choice
 from lastswitch._extras import load_extra
 from lastswitch.errors import ExperimentError
 
@@ -42,10 +43,7 @@ def run_calls(
     >>> sorted(run_calls([(abs, (-3,)), (abs, (2,))], 1, "loky"))
     [2, 3]
     """
-    if backend not in get_args(Backend):
-        raise ExperimentError(
-            f"backend must be one of {', '.join(get_args(Backend))}, got {backend!r}."
-        )
+    check_choice("backend", backend, get_args(Backend), ExperimentError)
     if n_jobs == 0:
         raise ExperimentError("n_jobs must not be 0; leave it out for all cores, or use 1.")
     if backend == "ray":

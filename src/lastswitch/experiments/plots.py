@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._suggest import suggestion
+from lastswitch._checks import check_choice
 from lastswitch.drawing import INK, colour, house_style
 from lastswitch.errors import ExperimentError
 from lastswitch.experiments.statistics import t_interval
@@ -140,10 +140,7 @@ def draw_comparison(
     >>> [text.get_text() for text in ax.texts]
     ['alternate', 'optimum']
     """
-    if what not in _VIEWS:
-        raise ExperimentError(
-            f"what must be one of {', '.join(_VIEWS)}, got {what!r}{suggestion(what, _VIEWS)}."
-        )
+    check_choice("what", what, _VIEWS, ExperimentError)
     view = _VIEWS[what]
     names = list(found.policies) if policies is None else list(policies)
     chosen = colours or {name: colour(at) for at, name in enumerate(found.policies)}

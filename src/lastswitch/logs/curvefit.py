@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from lastswitch._checks import check_positive, check_whole, is_number
+from lastswitch._checks import check_choice, check_flag, check_positive, check_whole, is_number
 from lastswitch.bandit import Bandit
 from lastswitch.errors import LastSwitchWarning, LogError
 from lastswitch.logs.armfit import ArmFit, FitRules, fit_arm
@@ -237,6 +237,7 @@ def fit_curves(
     """
     rules = FitRules(level, min_events, smooth)
     check_rules(rules, max_rest, max_streak, scale, together)
+    check_flag("strict", strict)
     columns = Columns(subject, time, arm, reward)
     with open_log(log, backend, memory) as source:
         events = read_events(source, select_columns(source.table, columns))
@@ -280,10 +281,8 @@ def check_rules(
     rules: FitRules, max_rest: int, max_streak: int, scale: str, together: str = "mean"
 ) -> None:
     """Refuse settings under which no log can be read."""
-    if scale not in ("none", "clip", "minmax"):
-        raise LogError(f"scale must be 'none', 'clip' or 'minmax', got {scale!r}.")
-    if together not in ("mean", "max"):
-        raise LogError(f"together must be 'mean' or 'max', got {together!r}.")
+    check_choice("scale", scale, get_args(ScaleRule), LogError)
+    check_choice("together", together, get_args(Together), LogError)
     check_whole("max_rest", max_rest, 1, LogError)
     check_whole("max_streak", max_streak, 1, LogError)
     check_whole("min_events", rules.min_events, 1, LogError)

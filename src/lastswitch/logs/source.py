@@ -46,7 +46,12 @@ class Columns:
 
     def chosen(self) -> dict[str, str]:
         """Return the log's column for each role that has one."""
-        return {role: column for role, column in vars(self).items() if column is not None}
+        optional = ("subject", "propensity")
+        return {
+            role: column
+            for role, column in vars(self).items()
+            if column is not None or role not in optional
+        }
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,8 @@ def select_columns(table: Table, columns: Columns) -> Table:
     Nothing else is ever read, so a wide log costs no more than a narrow one.
     """
     for role, column in columns.chosen().items():
+        if not isinstance(column, str):
+            raise InputTypeError(f"{role} must be the name of a column, got {column!r}.")
         if column not in table.columns:
             raise LogError(
                 f"the log has no column {column!r} for the {role}"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from lastswitch._checks import is_number
 from lastswitch._extras import load_extra
 from lastswitch.errors import LogError
 
@@ -46,7 +47,7 @@ def clock_rounds(every: str | float, clock: Clock) -> Rounds:
     (Rounds(length=43200.0, origin=0.0), Rounds(length=7.0, origin=0.0))
     """
     if clock == "numbers":
-        if isinstance(every, str) or not every > 0:
+        if not (is_number(every) and every > 0):
             raise LogError(
                 f"this log's times are plain numbers, so every must be a number of them "
                 f"larger than 0, got {every!r}."

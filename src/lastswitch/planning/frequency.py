@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lastswitch._checks import check_bandit
 from lastswitch.planning.arm_states import ArmStates, arm_states
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def average_bound(bandit: Bandit) -> float:
     >>> round(average_bound(ls.pinwheel([2, 3])), 6)
     0.833333
     """
+    check_bandit("average_bound", bandit)
     return curves_bound(bandit.curves)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lastswitch.errors import FileError, PlanError
+from lastswitch._checks import check_list, is_number
+from lastswitch.errors import FileError, InputTypeError, LastSwitchError, PlanError
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.problem import BlockProblem
+from lastswitch.states import as_array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,11 +81,16 @@ class Plan:
     prices: FloatArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "block", tuple(int(arm) for arm in self.block))
-        object.__setattr__(self, "value", float(self.value))
-        object.__setattr__(self, "bound", float(self.bound))
-        if not self.block:
-            raise PlanError("block is empty: a plan needs at least one slot.")
+        object.__setattr__(self, "block", _arms(self.block))
+        for name in ("value", "bound"):
+            number = getattr(self, name)
+            if not is_number(number):
+                raise PlanError(f"{name} must be a number, got {number!r}.")
+            object.__setattr__(self, name, float(number))
+        if not (self.problem is None or isinstance(self.problem, BlockProblem)):
+            raise InputTypeError(
+                f"problem must be a BlockProblem, got {type(self.problem).__name__}."
+            )
         # Written so that a NaN on either side is refused too.
         if not self.value <= self.bound + rounding(self.value, self.bound):
             raise PlanError(
@@ -91,8 +98,9 @@ class Plan:
                 "broken; please report the problem that gave it."
             )
         n_arms = max(self.block) + 1 if self.problem is None else self.problem.n_arms
-        if not self.names:
-            object.__setattr__(self, "names", tuple(f"arm {i}" for i in range(n_arms)))
+        names = check_list("names", self.names, "one string per arm")
+        names = names or [f"arm {i}" for i in range(n_arms)]
+        object.__setattr__(self, "names", tuple(names))
         if len(self.names) < n_arms:
             raise PlanError(
                 f"names has {len(self.names)} entries for {n_arms} arms; name them all."
@@ -143,8 +151,13 @@ class Plan:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Plan:
+    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
         """Return the plan that :meth:`to_dict` wrote down, its certificate checked again."""
+        if not isinstance(data, Mapping):
+            raise FileError(
+                f"a plan is a table as to_dict() makes it, got {type(data).__name__}; "
+                "save one with save_plan."
+            )
         if data.get("format") != FORMAT:
             raise FileError(
                 f"this release reads plans of format {FORMAT!r}, got {data.get('format')!r}; "
@@ -167,6 +180,22 @@ class Plan:
             raise FileError(
                 f"the plan lacks its entry {error}; write it with to_dict()."
             ) from error
+        except LastSwitchError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise FileError(
+                f"the plan cannot be read: {error}; write it with to_dict()."
+            ) from error
+
+
+def _arms(block: Sequence[int] | IntArray) -> tuple[int, ...]:
+    """Return the arms of a block, whose number is not known here."""
+    arms = as_array(block)
+    if arms.size == 0:
+        raise PlanError("block is empty: a plan needs at least one slot.")
+    if arms.ndim != 1 or not np.issubdtype(arms.dtype, np.integer) or arms.min() < 0:
+        raise PlanError(f"block must list arms by number, 0 or more; got {block!r}.")
+    return tuple(arms.tolist())
 
 
 def rounding(*values: float) -> float:

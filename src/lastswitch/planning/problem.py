@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lastswitch._checks import check_bandit, check_flag
 from lastswitch.errors import BlockError, InputTypeError, ProblemError
 from lastswitch.planning._tables import (
     BoolArray,
@@ -25,6 +26,7 @@ from lastswitch.planning._tables import (
     checked_states,
     checked_table,
 )
+from lastswitch.states import as_array
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -144,6 +146,7 @@ class BlockProblem:
             "streak": checked_table("streak", streak, 2),
         }
         first = checked_table("first", first, 2)
+        check_flag("distinct_start", distinct_start)
         n_arms, length = first.shape
         if n_arms == 0 or length == 0:
             raise ProblemError(
@@ -194,6 +197,7 @@ class BlockProblem:
         >>> BlockProblem.from_bandit(bandit, 3, start=[1]).first
         array([[0.5, 0.9, 0.9]])
         """
+        check_bandit("BlockProblem.from_bandit", bandit)
         length = checked_length(length)
         if start is None:
             run, first = None, np.zeros((bandit.n_arms, length))
@@ -336,7 +340,7 @@ class BlockProblem:
 
     def _checked(self, block: Sequence[int] | IntArray) -> list[int]:
         """Return ``block`` as a list after checking that this problem admits it."""
-        arms = np.asarray(block)
+        arms = as_array(block)
         if arms.shape != (self.length,):
             raise BlockError(f"block has shape {arms.shape}; this problem has {self.length} slots.")
         if not np.issubdtype(arms.dtype, np.integer):

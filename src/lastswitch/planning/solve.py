@@ -90,9 +90,11 @@ def plan_block(
     ((1, 0, 1, 1, 0, 1), 3.4, True)
     """
     problem, names = _problem(bandit, length, start, allowed, distinct_start)
-    if solver not in SOLVERS:
+    if not (isinstance(solver, str) and solver in SOLVERS):
         raise PlanError(f"there is no solver {solver!r}; choose from {', '.join(SOLVERS)}.")
     check_limits(gap, time_limit)
+    if warm is not None and not isinstance(warm, Plan):
+        raise InputTypeError(f"warm must be an earlier Plan, got {type(warm).__name__}.")
     if warm is not None and len(warm.block) != problem.length:
         raise PlanError(
             f"warm plans {len(warm.block)} slots and this problem has {problem.length}; "
