@@ -205,7 +205,9 @@ def fit_curves(
     every
         None: each subject's events in order are its rounds (events at one time in the order of
         their arms' names, then rewards). ``"1d"``, ``"12h"``, ``"1w"``, ...: the clock gives the
-        rounds, so a day without events is a day of rest. A number for times that are numbers.
+        rounds, so a day without events is a day of rest. Days are cut at midnight UTC, or at the
+        log's own midnight if its times carry no zone: shift the times first for another cut. A
+        number for times that are numbers.
     together
         With ``every``: what several events of one subject and arm in one round pay, their
         ``"mean"`` or ``"max"``. They are one play.

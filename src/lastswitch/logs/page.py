@@ -75,6 +75,7 @@ def draw_most_played(fit: CurveFit) -> dict[int, Figure]:
 def _words(fit: CurveFit) -> dict[str, Any]:
     from lastswitch.logs.cleaning import KINDS
     from lastswitch.logs.curvefit import CAUTION
+    from lastswitch.logs.states import MIDNIGHT
 
     scale = fit.summary.scale
     ways = {
@@ -87,6 +88,7 @@ def _words(fit: CurveFit) -> dict[str, Any]:
         "each subject's events, in order, are its rounds"
         if every is None
         else f"a round lasts {every}, and a round without events is one of rest"
+        + (f"; rounds are cut at {MIDNIGHT}" if isinstance(every, str) else "")
     )
     return {"caution": CAUTION, "scale": ways[scale.rule], "rounds": rounds, "kinds": KINDS}
 

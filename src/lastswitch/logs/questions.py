@@ -288,6 +288,8 @@ def _verdict(found: Finding, p_value: float, usual: float, level: float) -> Find
     if sure:
         if found.answer == "reverse":
             words += " That is the opposite: habit, or the log's own choices, may explain it."
+        if found.question == "has a period":
+            words += " Beyond its table the fitted curve holds its last value: it does not go on."
         return replace(found, words=words, p_value=p_value)
     small = max(abs(found.low), abs(found.high)) <= NEGLIGIBLE * usual
     return replace(found, answer="no" if small else "unclear", words=words, p_value=p_value)

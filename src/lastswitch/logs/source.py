@@ -76,7 +76,11 @@ def open_log(log: LogLike, backend: BackendLike = None, memory: str = "3GB") -> 
             try:
                 table, lost = _read(connection, paths, kind)
             except load_extra("duckdb", "logs").Error as error:
-                raise LogError(f"cannot read {paths[0]!r} as {kind}: {error}") from error
+                reason = str(error).splitlines()[0].removesuffix(".")
+                raise LogError(
+                    f"cannot read {paths[0]!r} as {kind}: {reason}; check that it is what its "
+                    "name says."
+                ) from error
         else:
             table = _as_table(log)
         yield Source(table, connection, lost)

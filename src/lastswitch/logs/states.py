@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: What several events of one subject, arm and round pay together.
 Together = Literal["mean", "max"]
 
+#: Where the clock is cut, for the pages and notices that speak of rounds.
+MIDNIGHT = "midnight UTC, or midnight of the log's own clock where times carry no zone"
+
 _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _MONDAY = 4 * 86400.0  # seconds from 1970 to its first Monday
 # A missing reward must sort the same way on every engine, whatever each does with nulls.

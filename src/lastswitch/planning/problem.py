@@ -150,8 +150,7 @@ class BlockProblem:
         n_arms, length = first.shape
         if n_arms == 0 or length == 0:
             raise ProblemError(
-                f"first must have one row per arm and one column per slot, both at "
-                f"least 1; got shape {first.shape}."
+                f"first needs one row per arm and one column per slot, got shape {first.shape}."
             )
         for (name, table), needed in zip(tables.items(), (3, 2), strict=True):
             if table.shape[0] != n_arms:
@@ -359,9 +358,8 @@ class BlockProblem:
         """Name the first slot whose arm does not exist or is not allowed there."""
         for slot, arm in enumerate(arms.tolist()):
             if not 0 <= arm < self.n_arms:
-                raise BlockError(
-                    f"slot {slot} names arm {arm}; the arms are 0 to {self.n_arms - 1}."
-                )
+                known = f"the arms are 0 to {self.n_arms - 1}"
+                raise BlockError(f"slot {slot} names arm {arm}; {known}.")
             if not self.allowed[slot, arm]:
                 raise BlockError(f"slot {slot} names arm {arm}, which `allowed` forbids there.")
 
@@ -371,16 +369,14 @@ class BlockProblem:
         if not counts.all():
             slot = int(np.argmin(counts))
             raise ProblemError(
-                f"no arm is allowed in slot {slot}; allow at least one arm in every "
-                "slot (row) of `allowed`."
+                f"no arm is allowed in slot {slot}; allow one in every slot (row) of `allowed`."
             )
         if self.distinct_start and self.length > 1:
             both = self.allowed[:2].any(axis=0)
             if both.sum() < 2:
                 raise ProblemError(
-                    f"only arm {int(np.argmax(both))} is allowed in slots 0 and 1, "
-                    "and distinct_start asks for two different arms; allow another "
-                    "arm in slot 1 or drop distinct_start."
+                    f"only arm {int(np.argmax(both))} is allowed in slots 0 and 1, and "
+                    "distinct_start asks for two; allow another in slot 1 or drop distinct_start."
                 )
 
 
@@ -399,7 +395,6 @@ def _fitting(terminal: Terminal | None, n_arms: int) -> Terminal | None:
         rows = getattr(terminal, name).shape[0]
         if rows != n_arms:
             raise ProblemError(
-                f"terminal.{name} has {rows} rows and there are {n_arms} arms; "
-                "give one row per arm."
+                f"terminal.{name} has {rows} rows and there are {n_arms} arms; give one per arm."
             )
     return terminal
