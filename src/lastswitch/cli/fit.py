@@ -30,8 +30,8 @@ def fit(
         str | None,
         typer.Option(
             help="A round is this long (1d, 12h, 1w; a number for numbered times), and one "
-            "without events is one of rest; days are cut at midnight UTC, or the log's own midnight "
-            "if its times carry no zone. Without it, each subject's events are its rounds."
+            "without events is one of rest; days are cut at midnight UTC, or the log's own "
+            "midnight if its times carry no zone. Without it, each subject's events are its rounds."
         ),
     ] = None,
     together: Annotated[

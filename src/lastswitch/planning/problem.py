@@ -150,7 +150,7 @@ class BlockProblem:
         n_arms, length = first.shape
         if n_arms == 0 or length == 0:
             raise ProblemError(
-                f"first needs one row per arm and one column per slot, got shape {first.shape}."
+                f"first needs a row per arm and a column per slot, at least 1; got {first.shape}."
             )
         for (name, table), needed in zip(tables.items(), (3, 2), strict=True):
             if table.shape[0] != n_arms:
