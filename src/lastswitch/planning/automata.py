@@ -164,10 +164,11 @@ def table_automata(
     end_unplayed: FloatArray,
 ) -> Automata:
     """Return the automata of a block problem given as the fields of :class:`BlockTables`."""
-    tables = (first, _flat(rest), _flat(streak), run, allowed, distinct_start)
-    offset, idle, pull, pay, final, root = spell_out(
-        *(tables + (_flat(end_rest), _flat(end_streak), end_unplayed))  # noqa: RUF005 - types
+    tables = BlockTables(
+        *(first, _flat(rest), _flat(streak), run, allowed, distinct_start),
+        *(_flat(end_rest), _flat(end_streak), end_unplayed),
     )
+    offset, idle, pull, pay, final, root = spelt_out(tables)
     twins = _alike(rest)
     if twins != list(range(len(rest))):  # some rest curves are equal: look closer
         twins = _alike(np.hstack([rest, streak, end_rest, end_streak, allowed.T]))
@@ -191,6 +192,21 @@ def _flat(table: FloatArray) -> FloatArray:
     return flat
 
 
+def spelt_out(tables: BlockTables) -> Parts:
+    """Return the fields of the Automata of a block problem, every memory spelt out."""
+    n_arms, d = tables.first.shape
+    rests = max(tables.rest.shape[1], tables.end_rest.shape[1])
+    runs = max(tables.streak.shape[1], tables.end_streak.shape[1])
+    before = max(tables.run.tolist())
+    states = [n_arms * (1 + min(t, rests) + min(t + before, runs)) for t in range(d + 1)]
+    n = sum(states)
+    offset, root = np.empty(d + 2, np.int64), np.empty(n_arms, np.int32)
+    idle, pull = np.empty(n, np.int32), np.empty(n, np.int32)
+    pay, final = np.empty(n), np.empty(states[-1])
+    spell_out(*tables, before, offset, idle, pull, pay, final, root)
+    return offset, idle, pull, pay, final, root
+
+
 @jit
 def spell_out(
     first: FloatArray,
@@ -202,36 +218,32 @@ def spell_out(
     end_rest: FloatArray,
     end_streak: FloatArray,
     end_unplayed: FloatArray,
-) -> Parts:
+    before: int,
+    offset: IntArray,
+    idle: StateArray,
+    pull: StateArray,
+    pay: FloatArray,
+    final: FloatArray,
+    root: StateArray,
+) -> None:
     """Spell out, per slot and arm: not pulled yet (0); rested 1..M; in a run of 1..S.
 
     ``M`` and ``S`` are where the tables end (beyond, they hold their last column), or the slots
-    so far.
+    so far; ``before`` is the longest run before the block.
     """
     K, d = first.shape
     R, S, end_R, end_S = rest.shape[1], streak.shape[1], end_rest.shape[1], end_streak.shape[1]
     most_rest = R if end_R < R else end_R
     most_run = S if end_S < S else end_S
-    before = 0
-    for i in range(K):
-        if run[i] > before:
-            before = run[i]
-    offset, rests = np.empty(d + 2, np.int64), np.empty(d + 1, np.int64)
-    offset[0] = 0
-    for t in range(d + 1):
-        rests[t] = t if t < most_rest else most_rest
-        runs = t + before if t + before < most_run else most_run
-        offset[t + 1] = offset[t] + K * (1 + rests[t] + runs)
-    N, end = offset[d + 1], offset[d]
-    idle, pull = np.empty(N, np.int32), np.empty(N, np.int32)
-    pay, final = np.empty(N), np.empty(N - end)
-    root = np.empty(K, np.int32)
+    n, next_n = 0, 1 + (before if before < most_run else most_run)
+    M, next_M = 0, 0
+    offset[0], offset[1] = 0, K * next_n
     for t in range(d):
-        M, n, next_n = (
-            rests[t],
-            (offset[t + 1] - offset[t]) // K,
-            (offset[t + 2] - offset[t + 1]) // K,
-        )
+        M, n = next_M, next_n  # rests to remember in this slot, and memories in all
+        next_M = t + 1 if t + 1 < most_rest else most_rest
+        runs = t + 1 + before
+        next_n = 1 + next_M + (runs if runs < most_run else most_run)
+        offset[t + 2] = offset[t + 1] + K * next_n
         choices = 0
         for i in range(K):
             choices += allowed[t, i]
@@ -254,9 +266,9 @@ def spell_out(
                 if choices > 1 or not allowed[t, i]:  # the only arm of a slot may not idle
                     idle[s] = there + rested
                 if allowed[t, i] and not (distinct and t == 1 and x > M):
-                    pull[s] = there + rests[t + 1] + (row if row < most_run else most_run)
+                    pull[s] = there + next_M + (row if row < most_run else most_run)
                     pay[s] = gain
-    M, n = rests[d], (N - end) // K
+    M, n, end = next_M, next_n, offset[d]
     for i in range(K):
         root[i] = i * (offset[1] // K)
         for x in range(n):
@@ -268,4 +280,3 @@ def spell_out(
                 final[s] = end_rest[i, (x if x < end_R else end_R) - 1]
             else:
                 final[s] = end_streak[i, (x - M if x - M < end_S else end_S) - 1]
-    return offset, idle, pull, pay, final, root

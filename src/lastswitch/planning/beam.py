@@ -13,7 +13,7 @@ import functools
 
 import numpy as np
 
-from lastswitch._kernels import jit
+from lastswitch._kernels import ONE, index, inner, jit
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray, Machines
@@ -135,7 +135,7 @@ def _state_keys(n: int) -> KeyArray:
     return keys ^ (keys >> np.uint64(27))
 
 
-@jit
+@inner
 def child_states(
     states: StateArray,
     idle: StateArray,
@@ -146,8 +146,9 @@ def child_states(
     out: StateArray,
 ) -> None:
     """Write the states after the machine at ``place`` took arc ``taken``; twins in sorted order."""
+    after = nxt[taken]
     for i in range(len(states)):
-        s = nxt[taken] if i == place else idle[states[i]]
+        s = after if i == place else idle[states[i]]
         j = i
         while j > 0 and twins[j - 1] == twins[i] and out[j - 1] > s:
             out[j] = out[j - 1]
@@ -155,7 +156,7 @@ def child_states(
         out[j] = s
 
 
-@jit
+@inner
 def same_children(
     states: StateArray,
     idle: StateArray,
@@ -170,16 +171,16 @@ def same_children(
     pair: StateArray,
 ) -> bool:
     """Tell whether two candidates (parent, place, arc) leave all machines in equal states."""
-    same = True
+    same, left, right = True, states[p], states[other_p]
     for j in range(len(twins)):
-        one = nxt[a] if j == i else idle[states[p, j]]
-        other = nxt[other_a] if j == other_i else idle[states[other_p, j]]
+        one = nxt[a] if j == i else idle[left[j]]
+        other = nxt[other_a] if j == other_i else idle[right[j]]
         same &= one == other
     if same:
         return True
     # Keys are equal, so this is rare but for twins in another order.
-    child_states(states[p], idle, nxt, twins, i, a, pair[0])
-    child_states(states[other_p], idle, nxt, twins, other_i, other_a, pair[1])
+    child_states(left, idle, nxt, twins, i, a, pair[0])
+    child_states(right, idle, nxt, twins, other_i, other_a, pair[1])
     same = True
     for j in range(len(twins)):
         same &= pair[0, j] == pair[1, j]
@@ -211,7 +212,7 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
     return float(values[k - 1])
 
 
-@jit
+@inner
 def keep_best(
     n: int,
     width: int,
@@ -225,34 +226,38 @@ def keep_best(
     table: StateArray,
     places: int,
     scratch: FloatArray,
-) -> int:
-    """Keep the ``width`` candidates of largest bound and remember the best bound dropped."""
-    for j in range(n):
+) -> np.int64:
+    """Keep the ``width`` candidates of largest bound and remember the best bound dropped.
+
+    The table then holds those that are left, in ``places`` places (none: it is not needed again).
+    """
+    for j in range(index(n)):
         scratch[j] = c_bound[j]
     cut = kth_largest(scratch, n, width)
     ledger[CUT] = cut
     level = width  # how many candidates exactly at the cut may stay
-    for j in range(n):
+    for j in range(index(n)):
         if c_bound[j] > cut:
             level -= 1
-    kept = 0
-    for j in range(n):
+    kept = index(0)
+    for j in range(index(n)):
         if c_bound[j] > cut or (c_bound[j] == cut and level > 0):
             if c_bound[j] == cut:
                 level -= 1
             c_value[kept], c_bound[kept], c_key[kept] = c_value[j], c_bound[j], c_key[j]
             c_parent[kept], c_taken[kept], c_place[kept] = c_parent[j], c_taken[j], c_place[j]
-            kept += 1
+            kept += ONE
         elif c_bound[j] > ledger[DROPPED]:
             ledger[DROPPED] = c_bound[j]
-    for q in range(places):
+    for q in range(index(places)):
         table[q] = -1
-    for j in range(kept):
-        spot = np.int64(c_key[j] >> np.uint64(20)) & (places - 1)
+    mask = index(places) - ONE
+    for j in range(kept if places > 0 else index(0)):
+        spot = (c_key[j] >> np.uint64(20)) & mask
         while table[spot] >= 0:
-            spot = (spot + 1) & (places - 1)
+            spot = (spot + ONE) & mask
         table[spot] = j
-    return kept
+    return np.int64(kept)
 
 
 @jit
@@ -286,27 +291,29 @@ def advance(
 ) -> bool:
     """Run the beam until the end of the block (True) or until ``budget`` children (False)."""
     d, width = parent.shape
-    n = states.shape[2]
+    n = index(states.shape[2])
     room = len(c_bound)
     floor = ledger[FLOOR]
     while cursor[SLOT] < d:
         t = cursor[SLOT]
         side = t % 2
+        here, h_value, h_bound = states[side], value[side], bound[side]
         count = cursor[CANDIDATES]
         if cursor[NODE] == 0:  # a table of twice the children this slot may have, or all of it
             cursor[PLACES] = 1
             ample = 2 * cursor[CHILDREN] * cursor[NODES]
             while cursor[PLACES] < ample and cursor[PLACES] < len(table):
                 cursor[PLACES] *= 2
-            for q in range(cursor[PLACES]):
+            for q in range(index(cursor[PLACES])):
                 table[q] = -1
-        mask = cursor[PLACES] - 1
+        mask = index(cursor[PLACES]) - ONE
         while True:
             over = cursor[NODE] == cursor[NODES]
             if count + cursor[CHILDREN] > room or (over and count > width):
+                places = 0 if over else cursor[PLACES]
                 count = keep_best(
                     *(count, width, ledger, c_value, c_bound, c_key),
-                    *(c_parent, c_taken, c_place, table, mask + 1, scratch),
+                    *(c_parent, c_taken, c_place, table, places, scratch),
                 )
             if over:
                 break
@@ -315,35 +322,35 @@ def advance(
                 return False
             p = cursor[NODE]
             cursor[NODE] += 1
-            budget -= n
+            budget -= len(twins)
             # What all machines idling would leave; a machine that cannot idle is forced.
-            earned, most = value[side, p], bound[side, p]
-            rest, key, forced, n_forced = ahead[t + 1], np.uint64(0), -1, 0
+            state, earned, most = here[p], h_value[p], h_bound[p]
+            rest, key, forced, n_forced = ahead[t + 1], np.uint64(0), n, 0
             for i in range(n):
-                s = idle[states[side, p, i]]
-                if s < 0:
+                after = idle[index(state[i])]
+                if after < 0:
                     forced = i
                     n_forced += 1
                 else:
-                    rest += worth[s]
-                    key += keys[s]
+                    rest += worth[index(after)]
+                    key += keys[index(after)]
             if n_forced > 1:
                 continue
             for i in range(n):
                 if n_forced == 1 and i != forced:
                     continue
-                s = states[side, p, i]
-                begin, end = arc[s], arc[s + 1]
+                s = index(state[i])
+                begin, end = index(arc[s]), index(arc[s + ONE])
                 if begin == end:
                     continue
-                if i > 0 and twins[i] == twins[i - 1] and s == states[side, p, i - 1]:
+                if i > index(0) and twins[i] == twins[i - ONE] and state[i] == state[i - ONE]:
                     continue  # its twin in the same state gives the same children
                 back, unkey = 0.0, np.uint64(0)
                 if n_forced == 0:
-                    back, unkey = worth[idle[s]], keys[idle[s]]
+                    back, unkey = worth[index(idle[s])], keys[index(idle[s])]
                 for a in range(begin, end):
-                    v = earned + gain[a]
-                    b = v + (rest - back + worth[nxt[a]])
+                    v, after = earned + gain[a], nxt[a]
+                    b = v + (rest - back + worth[index(after)])
                     if b > most:
                         b = most
                     if b <= floor:
@@ -352,13 +359,13 @@ def advance(
                         if b > ledger[DROPPED]:
                             ledger[DROPPED] = b
                         continue
-                    k = key - unkey + keys[nxt[a]]
-                    q = np.int64(k >> np.uint64(20)) & mask
+                    k = key - unkey + keys[index(after)]
+                    q = (k >> np.uint64(20)) & mask
                     merged = False
                     while table[q] >= 0:
-                        c = table[q]
+                        c = index(table[q])
                         if c_key[c] == k and same_children(
-                            *(states[side], idle, nxt, twins, c_parent[c], c_place[c], c_taken[c]),
+                            *(here, idle, nxt, twins, c_parent[c], c_place[c], c_taken[c]),
                             *(np.int32(p), np.int32(i), np.int32(a), pair),
                         ):
                             if v > c_value[c]:
@@ -366,7 +373,7 @@ def advance(
                                 c_parent[c], c_taken[c], c_place[c] = p, a, i
                             merged = True
                             break
-                        q = (q + 1) & mask
+                        q = (q + ONE) & mask
                     if merged:
                         continue
                     table[q] = count
@@ -375,9 +382,7 @@ def advance(
                     count += 1
         for j in range(count):
             p = c_parent[j]
-            child_states(
-                states[side, p], idle, nxt, twins, c_place[j], c_taken[j], states[1 - side, j]
-            )
+            child_states(here[p], idle, nxt, twins, c_place[j], c_taken[j], states[1 - side, j])
             value[1 - side, j], bound[1 - side, j] = c_value[j], c_bound[j]
             parent[t, j], taken[t, j], place[t, j] = p, c_taken[j], c_place[j]
         ledger[CUT] = -np.inf

@@ -20,14 +20,14 @@ from lastswitch.planning.automata import (
     Automata,
     BlockTables,
     block_tables,
-    spell_out,
+    spelt_out,
     table_automata,
 )
 from lastswitch.planning.beam import advance
 from lastswitch.planning.plan import Plan, Progress, Solution
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.search import ROUNDING, Search
-from lastswitch.planning.tiny import MOST_ARMS, MOST_BLOCKS, MOST_SLOTS, tiny_block
+from lastswitch.planning.tiny import MOST_ARMS, MOST_BLOCKS, MOST_SLOTS, solve_parts
 
 
 def solve(
@@ -75,7 +75,7 @@ def solve_tiny(tables: BlockTables) -> Solution | None:
         return None
     announce("planning", advance)
     block = np.zeros(length, np.int64)
-    value = tiny_block(*spell_out(*tables), ROUNDING, block)
+    value = solve_parts(spelt_out(tables), block, ROUNDING)
     return None if value != value else Solution(block, value)  # NaN: it gave up
 
 

@@ -54,9 +54,9 @@ def delete(
                 elif reached[s] > reached[after]:
                     reached[after] = reached[s]
             for a in range(arc[s], arc[s + 1]):
-                after = nxt[a]
-                if after < 0:
+                if nxt[a] < 0:
                     continue
+                after = nxt[a]
                 way = reached[s] + gain[a] - price[t]
                 if way + worth[after] <= slack:
                     nxt[a] = -1

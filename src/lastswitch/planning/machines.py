@@ -29,10 +29,10 @@ MIX_A, MIX_B, MIX_C = (
 class Machines(NamedTuple):
     """Every machine of a problem in one set of arrays.
 
-    States of slot ``t`` are ``lo[t] .. hi[t] - 1``. State ``s`` idles to ``idle[s]`` (-1: it may
-    not) or takes one of the arcs ``arc[s] .. arc[s+1] - 1``, which lead to ``nxt``, pay ``gain``
-    and pull the machine's member ``who``. A state of the last slot ``d`` is worth ``final[s]``.
-    ``root`` holds the first state of each machine.
+    States of slot ``t`` are ``lo[t] .. hi[t] - 1``, slots in order or in reverse. State ``s`` idles
+    to ``idle[s]`` (-1: it may not) or takes one of the arcs ``arc[s] .. arc[s+1] - 1``, which lead
+    to ``nxt``, pay ``gain`` and pull the machine's member ``who``. A state of the last slot ``d``
+    is worth ``final[s - lo[d]]``. ``root`` holds the first state of each machine.
     """
 
     lo: IntArray
@@ -48,7 +48,7 @@ class Machines(NamedTuple):
     @property
     def length(self) -> int:
         """How many slots there are."""
-        return len(self.lo) - 1
+        return int(self.lo.shape[-1]) - 1
 
     @property
     def size(self) -> int:
@@ -69,9 +69,14 @@ def compact(automata: Automata) -> Machines | None:
     >>> len(compact(twice).idle)
     2
     """
+    return minimal(as_machines(automata))
+
+
+def as_machines(automata: Automata) -> Machines:
+    """Return the automata as machines, state by state: dead ends and states alike included."""
     a = automata
     n = len(a.idle)
-    wasteful = Machines(
+    return Machines(
         lo=a.offset[:-1],
         hi=a.offset[1:],
         idle=a.idle,
@@ -82,20 +87,20 @@ def compact(automata: Automata) -> Machines | None:
         final=a.final,
         root=a.root,
     )
-    return minimal(wasteful)
 
 
 def minimal(machines: Machines) -> Machines | None:
     """Return equal machines without needless states; None if some machine cannot reach the end.
 
-    Arcs that lead to -1 do not exist. Examples are those of :func:`compact`.
+    Arcs that lead to -1 do not exist. The states of a slot may come in several ranges, ``lo`` and
+    ``hi`` then having a row for each. Examples are those of :func:`compact`.
     """
     m = machines
     n, n_arcs, d = len(m.idle), len(m.nxt), m.length
+    old_lo, old_hi = m.lo.reshape(-1, d + 1), m.hi.reshape(-1, d + 1)
     seen = np.zeros(n, np.bool_)
-    reach(m.lo, m.hi, m.idle, m.arc, m.nxt, m.root, seen)
     label = np.full(n, -1, np.int32)
-    size = 1 << int(2 * (m.hi - m.lo).max()).bit_length()
+    size = 1 << int(2 * (old_hi - old_lo).sum(axis=0).max()).bit_length()
     table = np.full(size, -1, np.int32)
     lo, hi = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
     idle, arc = np.empty(n, np.int32), np.zeros(n + 1, np.int64)
@@ -104,7 +109,7 @@ def minimal(machines: Machines) -> Machines | None:
     bits = (m.gain + 0.0).view(np.uint64)  # -0.0 becomes 0.0: equal pays, equal bits
     ends = (m.final + 0.0).view(np.uint64)
     count, arcs = merge_states(
-        *(m.lo, m.hi, m.idle, m.arc, m.nxt, bits, m.who, ends, seen, label, table),
+        *(old_lo, old_hi, m.idle, m.arc, m.nxt, bits, m.who, ends, m.root, seen, label, table),
         *(lo, hi, idle, arc, nxt, gain.view(np.uint64), who, final.view(np.uint64)),
     )
     root = label[m.root]
@@ -124,29 +129,6 @@ def minimal(machines: Machines) -> Machines | None:
 
 
 @jit
-def reach(
-    lo: IntArray,
-    hi: IntArray,
-    idle: StateArray,
-    arc: IntArray,
-    nxt: StateArray,
-    root: StateArray,
-    seen: BoolArray,
-) -> None:
-    """Mark in ``seen`` the states some path from a root visits."""
-    for s in root:
-        seen[s] = True
-    for t in range(len(lo) - 1):
-        for s in range(lo[t], hi[t]):
-            if seen[s]:
-                if idle[s] >= 0:
-                    seen[idle[s]] = True
-                for a in range(arc[s], arc[s + 1]):
-                    if nxt[a] >= 0:
-                        seen[nxt[a]] = True
-
-
-@jit
 def merge_states(
     lo: IntArray,
     hi: IntArray,
@@ -156,6 +138,7 @@ def merge_states(
     gain: KeyArray,
     who: StateArray,
     final: KeyArray,
+    root: StateArray,
     seen: BoolArray,
     label: StateArray,
     table: StateArray,
@@ -170,64 +153,78 @@ def merge_states(
 ) -> tuple[int, int]:
     """Write the minimal machines into the ``new`` arrays; return how many states and arcs.
 
-    From the last slot backwards, each state is written down in terms of the classes it leads to
+    First the states some path from a root visits are marked in ``seen``. Then, from the last slot
+    backwards, each of them is written down in terms of the classes it leads to
     and looked up in a hash table, whose hits are compared in full. ``label`` becomes the class of
     each old state, -1 for states that are unreachable or dead ends. Pays are compared by their
     bits.
     """
-    d = len(lo) - 1
+    d = lo.shape[1] - 1
+    for s in root:
+        seen[s] = True
+    for t in range(d):
+        for part in range(len(lo)):
+            for s in range(lo[part, t], hi[part, t]):
+                if seen[s]:
+                    if idle[s] >= 0:
+                        seen[idle[s]] = True
+                    for a in range(arc[s], arc[s + 1]):
+                        if nxt[a] >= 0:
+                            seen[nxt[a]] = True
     mask = len(table) - 1
     count, arcs = 0, 0
     for t in range(d, -1, -1):
         begin = count
         new_lo[t] = begin
-        for s in range(lo[t], hi[t]):
-            if not seen[s]:
-                continue
-            # Write the state down as class `count`; it counts only if it turns out to be new.
-            end = arcs
-            after = -1
-            if t == d:
-                new_final[count] = final[s - lo[d]]
-                key = final[s - lo[d]] * MIX_A
-            else:
-                if idle[s] >= 0:
-                    after = label[idle[s]]
-                key = np.uint64(after + 1) * MIX_B
-                for a in range(arc[s], arc[s + 1]):
-                    if nxt[a] < 0 or label[nxt[a]] < 0:
-                        continue
-                    new_nxt[end] = label[nxt[a]]
-                    new_gain[end] = gain[a]
-                    new_who[end] = who[a]
-                    key ^= gain[a] * MIX_A + np.uint64(label[nxt[a]] + 1) * MIX_C
-                    key = (key ^ (key >> np.uint64(29))) * MIX_B + np.uint64(who[a])
-                    end += 1
-                if after < 0 and end == arcs:
+        rank = 0  # of the state in its slot
+        for part in range(len(lo)):
+            for s in range(lo[part, t], hi[part, t]):
+                rank += 1
+                if not seen[s]:
                     continue
-            new_idle[count] = after
-            key = (key ^ (key >> np.uint64(32))) * MIX_A
-            place = np.int64(key >> np.uint64(24)) & mask
-            while True:
-                c = table[place]
-                if c < begin:  # empty, or left from a later slot
-                    table[place] = count
-                    label[s] = count
-                    arcs = end
-                    count += 1
-                    new_arc[count] = arcs
-                    break
-                same = new_idle[c] == after and new_arc[c + 1] - new_arc[c] == end - arcs
+                # Write the state down as class `count`; it counts only if it turns out to be new.
+                end = arcs
+                after = np.int32(-1)
                 if t == d:
-                    same = new_final[c] == new_final[count]
-                elif same:
-                    for k in range(end - arcs):
-                        x, y = new_arc[c] + k, arcs + k
-                        same &= new_nxt[x] == new_nxt[y] and new_gain[x] == new_gain[y]
+                    new_final[count] = final[rank - 1]
+                    key = final[rank - 1] * MIX_A
+                else:
+                    if idle[s] >= 0:
+                        after = label[idle[s]]
+                    key = np.uint64(after + 1) * MIX_B
+                    for a in range(arc[s], arc[s + 1]):
+                        goal = label[nxt[a]] if nxt[a] >= 0 else np.int32(-1)
+                        if goal < 0:
+                            continue
+                        new_nxt[end], new_gain[end], new_who[end] = goal, gain[a], who[a]
+                        key ^= gain[a] * MIX_A + np.uint64(goal + 1) * MIX_C
+                        key = (key ^ (key >> np.uint64(29))) * MIX_B + np.uint64(who[a])
+                        end += 1
+                    if after < 0 and end == arcs:
+                        continue
+                new_idle[count] = after
+                key = (key ^ (key >> np.uint64(32))) * MIX_A
+                place = np.int64(key >> np.uint64(24)) & mask
+                while True:
+                    if table[place] < begin:  # empty, or left from a later slot
+                        table[place] = count
+                        label[s] = count
+                        arcs = end
+                        count += 1
+                        new_arc[count] = arcs
+                        break
+                    c = table[place]
+                    x, y = new_arc[c], arcs
+                    same = new_idle[c] == after and new_arc[c + 1] - x == end - arcs
+                    if t == d:
+                        same = new_final[c] == new_final[count]
+                    while same and y < end:
+                        same = new_nxt[x] == new_nxt[y] and new_gain[x] == new_gain[y]
                         same &= new_who[x] == new_who[y]
-                if same:
-                    label[s] = c
-                    break
-                place = (place + 1) & mask
+                        x, y = x + 1, y + 1
+                    if same:
+                        label[s] = c
+                        break
+                    place = (place + 1) & mask
         new_hi[t] = count
     return count, arcs

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._kernels import jit
+from lastswitch._kernels import ONE, index, jit
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
@@ -89,9 +89,11 @@ def _first_prices(machines: Machines) -> FloatArray:
     m, d = machines, machines.length
     if len(m.gain) == 0:
         return np.zeros(d)
-    # Slots come from the last to the first. One without arcs takes a neighbour's pay: any will do.
-    begin = m.arc[m.lo[d - 1 :: -1]]
-    return 0.8 * np.maximum.reduceat(m.gain, np.minimum(begin, len(m.gain) - 1))[::-1]
+    # Slots may be numbered either way. One without arcs takes a neighbour's pay: any will do.
+    begin = m.arc[m.lo[:d]]
+    up = 1 if d == 1 or begin[0] < begin[-1] else -1
+    best = np.maximum.reduceat(m.gain, np.minimum(begin[::up], len(m.gain) - 1))
+    return 0.8 * best[::up]
 
 
 @jit
@@ -119,25 +121,31 @@ def descend(
     Deflected Polyak steps: theta (L - target) / |dir|^2 along dir = g + beta dir, the deflection
     undoing the part of the old direction that points against the new subgradient. After
     `PATIENCE` steps without progress theta shrinks and the search goes back to the best prices.
-    ``price`` holds the best prices so far, ``trial`` the current ones; a last sweep leaves the
-    ``worth`` of the best prices. A negative count of stalls means: one more sweep, and stop.
+    ``price`` holds the best prices so far, ``trial`` the current ones; a last sweep, unless the
+    best prices were the last, leaves their ``worth``. A negative count of stalls means: stop.
     """
     d = len(price)
     for s in range(lo[d], hi[d]):
-        worth[s] = final[s]
+        worth[s] = final[s - lo[d]]
+    swept = False  # whether `worth` is that of the best prices
     for step in range(steps + 1):
         last = step == steps or memo[STALLS] < 0.0
+        if last and swept:
+            break
         at = price if last else trial
         for t in range(d - 1, -1, -1):
-            for s in range(lo[t], hi[t]):
-                best = worth[idle[s]] if idle[s] >= 0 else -np.inf
-                for a in range(arc[s], arc[s + 1]):
-                    v = gain[a] - at[t] + worth[nxt[a]]
+            cost, a = at[t], index(arc[lo[t]])
+            for s in range(index(lo[t]), index(hi[t])):
+                best = worth[index(idle[s])] if idle[s] >= 0 else -np.inf
+                end = index(arc[s + ONE])
+                while a < end:
+                    v = gain[a] - cost + worth[index(nxt[a])]
                     if v > best:
                         best = v
+                    a += ONE
                 worth[s] = best
         if last:
-            break  # the best prices have been swept once more
+            break
         bound = 0.0
         for t in range(d):
             bound += trial[t]
@@ -157,7 +165,8 @@ def descend(
                         s = nxt[a]
                         break
         memo[STALLS] += 1.0
-        if bound < memo[BEST]:
+        swept = bound < memo[BEST]
+        if swept:
             if bound < memo[BEST] - 1e-6 * abs(memo[BEST] - target):
                 memo[STALLS] = 0.0
             memo[BEST] = bound

@@ -6,7 +6,10 @@ tightens the bound; it has a state for every pair of states, less those no bette
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from lastswitch._kernels import jit
 from lastswitch.planning._tables import FloatArray, IntArray
@@ -24,79 +27,45 @@ def merged(
     worth at most ``floor`` visit are left out. None if the product has more than ``limit`` states.
     """
     m = prices.machines
-    d = m.length
+    n, n_arcs, d = len(m.idle), len(m.nxt), m.length
     begin = np.zeros(d + 2, np.int64)
     left, right = np.empty(limit, np.int32), np.empty(limit, np.int32)
-    most_arcs = 4 * limit
-    idle, arc = np.empty(limit, np.int32), np.zeros(limit + 1, np.int64)
-    nxt, who = np.empty(most_arcs, np.int32), np.empty(most_arcs, np.int32)
-    gain = np.empty(most_arcs)
+    # The pairs are written behind the states and arcs there are.
+    idle, arc = _longer(m.idle, limit), _longer(m.arc[:-1], limit + 1)
+    nxt, gain, who = (_longer(part, 4 * limit) for part in (m.nxt, m.gain, m.who))
     slack = floor - prices.bound + prices.worth[m.root[one]] + prices.worth[m.root[other]]
     old = (m.idle, m.arc, m.nxt, m.gain, m.who)
-    new = (begin, left, right, idle, arc, nxt, gain, who)
+    new = (begin, left, right, idle[n:], arc[n:], nxt[n_arcs:], gain[n_arcs:], who[n_arcs:])
     which = (prices.price, prices.worth, int(m.root[one]), int(m.root[other]), members, slack)
     scratch = (np.empty(limit), np.full(1 << (2 * limit).bit_length(), -1, np.int32))
     count = pair_states(*(old + which + new + scratch))
     if count < 0:
         return None
-    arcs = int(arc[count])
-    pairs = Machines(
-        lo=begin[:-1],
-        hi=begin[1:],
-        idle=idle[:count],
-        arc=arc[: count + 1],
+    arcs = int(arc[n + count])
+    root = m.root.copy()
+    root[one] = n
+    ends = slice(begin[d], count)
+    both = Machines(
+        lo=np.stack([m.lo, n + begin[:-1]]),
+        hi=np.stack([m.hi, n + begin[1:]]),
+        idle=idle[: n + count],
+        arc=arc[: n + count + 1],
         nxt=nxt[:arcs],
         gain=gain[:arcs],
         who=who[:arcs],
-        final=m.final[left[begin[d] : count]] + m.final[right[begin[d] : count]],
-        root=np.zeros(1, np.int32),
+        final=np.concatenate(
+            [m.final, m.final[left[ends] - m.lo[d]] + m.final[right[ends] - m.lo[d]]]
+        ),
+        root=np.delete(root, other),
     )
-    both = together(m, pairs)
-    root = both.root[:-1].copy()
-    root[one] = both.root[-1]
-    return minimal(both._replace(root=np.delete(root, other)))
+    return minimal(both)
 
 
-def together(one: Machines, other: Machines) -> Machines:
-    """Return the machines of both, their states numbered slot by slot.
-
-    Examples
-    --------
-    >>> from lastswitch.planning.automata import Automata
-    >>> from lastswitch.planning.machines import compact
-    >>> arm = compact(Automata(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
-    ...                        final=[0.0], root=[0]))
-    >>> together(arm, arm).root
-    array([2, 3], dtype=int32)
-    """
-    n, d = len(one.idle), one.length
-    slots = [np.empty(len(m.idle), np.int16) for m in (one, other)]
-    for slot, m in zip(slots, (one, other), strict=True):
-        for t in range(d + 1):
-            slot[m.lo[t] : m.hi[t]] = d - t
-    order = np.argsort(np.concatenate(slots), kind="stable")
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-
-    def renumbered(old: StateArray, shift: int) -> StateArray:
-        return np.where(old < 0, np.int32(-1), place[old + shift])
-
-    counts = np.concatenate([np.diff(one.arc), np.diff(other.arc)])
-    arc = np.append(0, np.cumsum(counts[order]))
-    begin = np.concatenate([one.arc[:-1], other.arc[:-1] + len(one.nxt)])
-    arcs = np.repeat((begin[order] - arc[:-1]), counts[order]) + np.arange(arc[-1])
-    hi = np.cumsum((one.hi - one.lo + other.hi - other.lo)[::-1])[::-1]
-    return Machines(
-        lo=np.append(hi[1:], 0),
-        hi=hi.copy(),
-        idle=np.concatenate([renumbered(one.idle, 0), renumbered(other.idle, n)])[order],
-        arc=arc,
-        nxt=np.concatenate([renumbered(one.nxt, 0), renumbered(other.nxt, n)])[arcs],
-        gain=np.concatenate([one.gain, other.gain])[arcs],
-        who=np.concatenate([one.who, other.who])[arcs],
-        final=np.concatenate([one.final, other.final]),
-        root=np.concatenate([place[one.root], place[other.root + n]]),
-    )
+def _longer(part: NDArray[Any], room: int) -> NDArray[Any]:
+    """Return a copy of ``part`` with room for more at its end."""
+    longer = np.empty(len(part) + room, part.dtype)
+    longer[: len(part)] = part
+    return longer
 
 
 @jit
@@ -125,10 +94,11 @@ def pair_states(
 ) -> int:
     """List the pairs of states reachable from two roots; return how many, -1 if too many.
 
+    They are numbered behind the states there are, and so are their arcs.
     ``reached`` is the best way into a pair at the prices; a pair is worth listing only if that
     plus both states' worth beats ``slack``.
     """
-    d = len(price)
+    d, n, n_arcs = len(price), len(idle), len(nxt)
     mask = len(table) - 1
     left[0], right[0], reached[0] = one, other, 0.0
     count, arcs = 1, 0
@@ -137,7 +107,7 @@ def pair_states(
         for x in range(begin[t], begin[t + 1]):
             u, v = left[x], right[x]
             p_idle[x] = -1
-            p_arc[x] = arcs
+            p_arc[x] = n_arcs + arcs
             # Moves: both idle (-1), then the arcs of one, then those of the other.
             n_one, n_other = arc[u + 1] - arc[u], arc[v + 1] - arc[v]
             for move in range(-1, n_one + n_other):
@@ -173,16 +143,16 @@ def pair_states(
                         break
                     place = (place + 1) & mask
                 if a < 0:
-                    p_idle[x] = y
+                    p_idle[x] = n + y
                     continue
                 if arcs == len(p_nxt):
                     return -1
-                p_nxt[arcs], p_gain[arcs] = y, gain[a]
+                p_nxt[arcs], p_gain[arcs] = n + y, gain[a]
                 p_who[arcs] = who[a] if move < n_one else members + who[a]
                 arcs += 1
         begin[t + 2] = count
     for x in range(begin[d], count):
         p_idle[x] = -1
-        p_arc[x] = arcs
-    p_arc[count] = arcs
+        p_arc[x] = n_arcs + arcs
+    p_arc[count] = n_arcs + arcs
     return count

@@ -17,7 +17,7 @@ from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import Automata
 from lastswitch.planning.beam import Beam
 from lastswitch.planning.fixing import fixed
-from lastswitch.planning.machines import Machines, compact
+from lastswitch.planning.machines import Machines, as_machines, compact
 from lastswitch.planning.plan import Progress
 from lastswitch.planning.prices import Prices
 from lastswitch.planning.products import merged
@@ -104,9 +104,7 @@ class Search:
         return self.floor
 
     def _run(self, price: FloatArray | None) -> None:
-        machines = compact(self.automata)
-        if machines is None:
-            raise ProblemError("some arm can neither idle nor be pulled to the end of the block.")
+        machines = self._machines()
         machines = machines._replace(root=machines.root[[arms[0] for arms in self.members]])
         largest = [np.abs(part).max() for part in (machines.gain, machines.final) if len(part)]
         self.rounding = ROUNDING * machines.length * max(largest)
@@ -126,6 +124,16 @@ class Search:
                 return
             prices = self._trimmed(prices)
             width *= WIDEN
+
+    def _machines(self) -> Machines:
+        """Return the machines to begin with: minimal, unless it may be over sooner than that."""
+        a, end = self.automata, self.automata.offset[-2]
+        if a.length * a.n_arms <= LARGE and min(a.idle[:end].min(), a.pull[:end].min()) >= 0:
+            return as_machines(a)  # nothing is forbidden, so there are no dead ends
+        machines = compact(a)
+        if machines is None:
+            raise ProblemError("some arm can neither idle nor be pulled to the end of the block.")
+        return machines
 
     def _lower(self, bound: float) -> None:
         """Take note of a bound on every block that has not been given up."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._kernels import jit
+from lastswitch._kernels import inner, jit
 from lastswitch.planning._tables import FloatArray, IntArray
-from lastswitch.planning.automata import StateArray
+from lastswitch.planning.automata import Parts, StateArray
 
 #: Blocks this short, with this few arms, are tried here first; and any that are this few in all.
 MOST_SLOTS, MOST_ARMS, MOST_BLOCKS = 8, 16, 5_000
@@ -18,6 +18,22 @@ MOST_SLOTS, MOST_ARMS, MOST_BLOCKS = 8, 16, 5_000
 MOST_NODES = 2_000
 #: Price of a slot as a share of the best pay it offers: low enough that arms still claim it.
 SHARE = 0.7
+
+
+def solve_parts(parts: Parts, block: IntArray, rounding: float) -> float:
+    """Write the best block of some automata into ``block``; its value, or NaN: see `tiny_block`."""
+    n_arms, d = len(parts[-1]), len(block)
+    return tiny_block(
+        *parts,
+        rounding,
+        block,
+        np.empty(len(parts[1])),
+        np.zeros((2, d + 1)),
+        np.empty((d, n_arms)),
+        np.empty((d + 1, n_arms), np.int32),
+        np.empty((d, n_arms), np.int64),
+        np.zeros((3, d), np.int64),
+    )
 
 
 @jit
@@ -30,23 +46,24 @@ def tiny_block(
     root: StateArray,
     rounding: float,
     block: IntArray,
+    worth: FloatArray,
+    sums: FloatArray,
+    bounds: FloatArray,
+    state: StateArray,
+    arms: IntArray,
+    where: IntArray,
 ) -> float:
     """Write the best block into ``block`` and return its value; NaN if the search gave up.
 
     The arms are given as the fields of :class:`Automata`. ``rounding`` is relative to the size of
-    the pays: improvements below it are not looked for.
+    the pays: improvements below it are not looked for. The arrays after ``block`` are scratch.
     """
     K, d = len(root), len(block)
-    worth = np.empty(len(idle))
-    ahead = np.zeros(d + 1)
+    ahead, earned = sums[0], sums[1]
+    count, tried, path = where[0], where[1], where[2]
     size = potentials(offset, idle, pull, pay, final, worth, ahead)
-    state = np.empty((d + 1, K), np.int32)
     for i in range(K):
         state[0, i] = root[i]
-    earned = np.zeros(d + 1)
-    arms, bounds = np.empty((d, K), np.int64), np.empty((d, K))
-    count, tried = np.zeros(d, np.int64), np.zeros(d, np.int64)
-    path = np.empty(d, np.int64)
     best = -np.inf
     t, nodes = 0, 0
     count[0] = -1  # not listed yet
@@ -79,7 +96,7 @@ def tiny_block(
     return best
 
 
-@jit
+@inner
 def potentials(
     offset: IntArray,
     idle: StateArray,
@@ -113,7 +130,7 @@ def potentials(
     return d * size
 
 
-@jit
+@inner
 def children(
     state: StateArray,
     idle: StateArray,
