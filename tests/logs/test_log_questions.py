@@ -47,6 +47,14 @@ def test_a_period_is_found_with_its_length(answers):
     assert found.effect == pytest.approx(0.5, abs=0.1)
 
 
+def test_a_season_whose_low_points_come_first_is_found():
+    """Its monotone trend is a step that only its first turn departs from; that hides no season."""
+    season = ls.Bandit([ls.curves.periodic([0.1, 0.1, 0.8], 0.05), *[ls.curves.constant(0.3)] * 2])
+    fit = ls.fit_curves(ls.logs.simulate(season, subjects=200, rounds=80, seed=1, idle=0.1))
+    assert [found[2].period for found in fit.findings] == [3, None, None]
+    assert fit.findings[0][2].low < 0.7 < fit.findings[0][2].high
+
+
 @pytest.mark.parametrize("shape", ["recovering", "step", "satiating", "constant", "spike"])
 def test_rises_steps_and_single_peaks_are_no_periods(answers, shape):
     """A pattern must repeat to be a period."""

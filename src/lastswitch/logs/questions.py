@@ -169,13 +169,14 @@ def _has_period(fitted: ArmFit, rules: FitRules) -> Finding:
     means = np.array([state.mean for state in seen])
     wide = np.array([state.high - state.low for state in seen])
     errors = np.maximum(wide / (2 * norm.ppf((1 + rules.level) / 2)), 1e-6)
-    scores, trend = _period_scores(means, errors)
+    trend = _monotone(means, errors)
+    scores, base = _period_scores(means, errors, trend)
     if scores.max() <= 0:
         return Finding("has a period", "no", "", p_value=1.0)
     p_value = _period_chance(trend, errors, float(scores.max()), fitted.name)
     # Multiples of a period score about as well: the shortest that does is the period.
     period = int(np.flatnonzero(scores >= 0.9 * scores.max())[0]) + 2
-    phases = [_phase_mean(means - trend, errors, phase, period) for phase in range(period)]
+    phases = [_phase_mean(means - base, errors, phase, period) for phase in range(period)]
     best, worst = max(phases), min(phases)
     effect = best[0] - worst[0]
     half = float(norm.ppf((1 + rules.level) / 2)) * np.hypot(best[1], worst[1])
@@ -189,24 +190,32 @@ def _has_period(fitted: ArmFit, rules: FitRules) -> Finding:
     return replace(_finding("has a period", "yes", words, found), period=period)
 
 
-def _period_scores(means: Floats, errors: Floats) -> tuple[Floats, Floats]:
-    """Score every period by how well the other turns predict each rest; return the trend too.
+def _period_scores(means: Floats, errors: Floats, trend: Floats) -> tuple[Floats, Floats]:
+    """Score every period by how much better than the trend it predicts each rest.
 
-    A rise, a fall or a step is taken out first by a monotone fit, and a rest never predicts
-    itself, so that a single peak is no period.
+    Returned with the scores is what the pattern was laid upon: the trend (a monotone fit, so that
+    a rise, a fall or a step is no period), or a level. A level, since the trend of a pure season
+    is a step that its first turn alone does not follow. A rest never predicts itself, so that a
+    single peak is no period.
     """
-    trend = _monotone(means, errors)
-    weight, residual = 1 / errors**2, means - trend
-    size = len(means)
-    place = np.arange(size)
-    scores = np.full(size // 2 - 1, -np.inf)
-    for period in range(2, size // 2 + 1):
-        phase = place % period
-        mass = np.bincount(phase, weight)[phase] - weight
-        pull = np.bincount(phase, weight * residual)[phase] - weight * residual
-        guess = np.divide(pull, mass, out=np.zeros(size), where=mass > 0)
-        scores[period - 2] = np.sum(weight * (residual**2 - (residual - guess) ** 2))
-    return scores, trend
+    weight = 1 / errors**2
+    level = np.full(len(means), np.average(means, weights=weight))
+    missed = float(np.sum(weight * (means - trend) ** 2))
+    scores = [
+        np.array([missed - _missed(means - base, weight, p) for p in range(2, len(means) // 2 + 1)])
+        for base in (trend, level)
+    ]
+    best = int(scores[1].max() > scores[0].max())
+    return scores[best], (trend, level)[best]
+
+
+def _missed(residual: Floats, weight: Floats, period: int) -> float:
+    """Return what is left when every rest is predicted by the others of its phase."""
+    phase = np.arange(len(residual)) % period
+    mass = np.bincount(phase, weight)[phase] - weight
+    pull = np.bincount(phase, weight * residual)[phase] - weight * residual
+    guess = np.divide(pull, mass, out=np.zeros(len(residual)), where=mass > 0)
+    return float(np.sum(weight * (residual - guess) ** 2))
 
 
 def _monotone(means: Floats, errors: Floats) -> Floats:
@@ -225,7 +234,10 @@ def _period_chance(trend: Floats, errors: Floats, best: float, label: str) -> fl
     """
     rng = stream(0, "logs", "period", label)
     noise = rng.standard_normal((_DRAWS, len(trend)))
-    drawn = [float(_period_scores(trend + errors * row, errors)[0].max()) for row in noise]
+    drawn = []
+    for means in trend + errors * noise:
+        scores, _ = _period_scores(means, errors, _monotone(means, errors))
+        drawn.append(float(scores.max()))
     scale = max(float(np.std(drawn)) * np.sqrt(6) / np.pi, 1e-12)
     centre = float(np.mean(drawn)) - np.euler_gamma * scale
     return float(-np.expm1(-np.exp(-(best - centre) / scale)))
