@@ -49,8 +49,10 @@ def test_a_period_is_found_with_its_length(answers):
 
 def test_a_season_whose_low_points_come_first_is_found():
     """Its monotone trend is a step that only its first turn departs from; that hides no season."""
-    season = ls.Bandit([ls.curves.periodic([0.1, 0.1, 0.8], 0.05), *[ls.curves.constant(0.3)] * 2])
-    fit = ls.fit_curves(ls.logs.simulate(season, subjects=200, rounds=80, seed=1, idle=0.1))
+    season = ls.curves.periodic([0.1, 0.1, 0.8], 0.05)
+    truth = ls.Bandit([season, ls.curves.constant(0.3), ls.curves.constant(0.3)])
+    log = simulate(truth, subjects=200, rounds=80, seed=1, idle=0.1)
+    fit = fit_curves(log, every="1d")
     assert [found[2].period for found in fit.findings] == [3, None, None]
     assert fit.findings[0][2].low < 0.7 < fit.findings[0][2].high
 
