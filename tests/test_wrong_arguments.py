@@ -12,6 +12,8 @@ import pytest
 
 import lastswitch as ls
 from lastswitch import curves, instances, theory
+from lastswitch.environment import LSDEnv
+from lastswitch.experiments.sweeps import read_sweep
 from lastswitch.files import bandit_to_dict, find_bandit
 
 BANDIT = ls.Bandit([ls.Curve([0.1, 0.9], [0.1, 0.0]), ls.curves.constant(0.3)])
@@ -59,6 +61,14 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "repaired_block": lambda x: ls.repaired_block([0, 0, 1], x),
     "solver": lambda x: ls.plan_block(BANDIT, 3, solver=x),
     "distinct_start": lambda x: ls.plan_block(BANDIT, 3, distinct_start=x),
+    "draw_curves": ls.figures.draw_curves,
+    "environment": lambda x: LSDEnv(x, 5),
+    "simulated log": lambda x: ls.logs.simulate(x, subjects=2, rounds=3, seed=0),
+    "a log's idle": lambda x: ls.logs.simulate(BANDIT, subjects=1, rounds=1, seed=0, idle=x),
+    "load_fit": ls.logs.load_fit,
+    "predicted_gain": lambda x: ls.logs.predicted_gain(x, PLAN),
+    "Comparison.load": ls.Comparison.load,
+    "read_sweep": read_sweep,
     "a plan's block": lambda x: ls.Plan(x, 1.0, 1.0),
     "a plan's entries": ls.Plan.from_dict,
     "streaks": lambda x: theory.regret_bound(2, 100, 10, streaks=x),
@@ -113,3 +123,11 @@ def test_a_plan_s_file_with_an_entry_of_the_wrong_kind_is_refused(tmp_path, entr
     file.write_text(json.dumps({**PLAN.to_dict(), entry: 3 if entry != "value" else "much"}))
     with pytest.raises(ls.errors.FileError, match=r"plan\.json: "):
         ls.load_plan(file)
+
+
+@pytest.mark.parametrize("head", [b"[1]", b'{"format": "lastswitch-comparison", "version": 1}'])
+def test_a_comparison_s_file_that_lacks_its_parts_is_refused(tmp_path, head):
+    """A file of the right kind without what it should hold is called damaged."""
+    np.savez(tmp_path / "found.npz", head=np.frombuffer(head, dtype=np.uint8))
+    with pytest.raises(ls.errors.FileError, match=r"found\.npz is not a saved comparison"):
+        ls.Comparison.load(tmp_path / "found.npz")

@@ -6,6 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
+from lastswitch._checks import check_path
 from lastswitch.errors import FileError
 
 
@@ -21,7 +22,7 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     ...     write_atomic(pathlib.Path(folder) / "note.txt", "rest").read_text()
     'rest'
     """
-    target = Path(path)
+    target = check_path(path)
     if not target.name:
         raise FileError(f"cannot write {str(path)!r}: it names a folder; add a file name.")
     if not target.parent.is_dir():

@@ -100,7 +100,7 @@ class Bandit:
 
     def mean(self, arm: int, tau: int) -> float:
         """Return what ``arm`` pays on average in state ``tau``."""
-        return self.curves[self._check_arm(arm)](tau)
+        return self.curves[self.check_arm(arm)](tau)
 
     def means(self, tau: ArrayLike) -> NDArray[np.float64]:
         """Return what each arm would pay on average in the state vector ``tau``.
@@ -158,7 +158,15 @@ class Bandit:
 
         return draw_curves(self, ax)
 
-    def _check_arm(self, arm: int) -> int:
+    def check_arm(self, arm: int) -> int:
+        """Return ``arm`` if there is one of that number.
+
+        Examples
+        --------
+        >>> Bandit([Curve([1], [0])]).check_arm(1)
+        Traceback (most recent call last):
+        lastswitch.errors.BanditError: arm 1 does not exist: arms are numbered 0 to 0.
+        """
         if not isinstance(arm, int | np.integer):
             raise InputTypeError(f"an arm is an integer from 0 to {self.n_arms - 1}, got {arm!r}.")
         if not 0 <= arm < self.n_arms:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._checks import check_whole
+from lastswitch._checks import check_bandit, check_whole
 from lastswitch._extras import load_extra
 from lastswitch.bandit import Bandit
 from lastswitch.errors import BanditError, StateError
@@ -56,6 +56,7 @@ class LSDEnv(gymnasium.Env[NDArray[np.int64], np.int64]):
     def __init__(self, bandit: Bandit | str, horizon: int) -> None:
         check_whole("horizon", horizon, least=1)
         self.bandit = find_bandit(bandit) if isinstance(bandit, str) else bandit
+        check_bandit("the environment", self.bandit)
         self.horizon = horizon
         reach = horizon + max(abs(tau) for tau in self.bandit.initial)
         self.observation_space = gymnasium.spaces.Box(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lastswitch._checks import check_bandit
 from lastswitch.bandit import Bandit
 from lastswitch.curves import Curve, periodic, recovering, spike, step
 from lastswitch.drawing import FAINT, INK, PALETTE, colour, house_style
@@ -44,6 +45,7 @@ def draw_curves(bandit: Bandit, ax: Axes | None = None) -> Axes:
     """
     import matplotlib.pyplot as plt
 
+    check_bandit("draw_curves", bandit)
     with house_style():
         if ax is None:
             _, ax = plt.subplots(figsize=(7.2, 3.6), layout="constrained")

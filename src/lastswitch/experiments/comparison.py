@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._atomic import write_atomic
+from lastswitch._checks import check_path
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
-from lastswitch.errors import ExperimentError, FileError
+from lastswitch.errors import ExperimentError, FileError, LastSwitchError
 from lastswitch.experiments.simulation import by_state
 from lastswitch.experiments.statistics import STATED, Interval, t_interval
 from lastswitch.experiments.tables import Column, Table
@@ -158,7 +159,7 @@ class Comparison:
 
     def runs(self, name: str) -> PolicyRuns:
         """Return all runs of one policy."""
-        if name not in self.policies:
+        if not (isinstance(name, str) and name in self.policies):
             raise ExperimentError(
                 f"no policy is called {name!r}{suggestion(name, self.policies)}; "
                 f"there are {', '.join(self.policies)}."
@@ -291,23 +292,29 @@ class Comparison:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Comparison:
         """Read what :meth:`save` wrote."""
+        file = check_path(path)
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            head = json.loads(arrays.pop("head").tobytes())
+            with np.load(file, allow_pickle=False) as held:
+                arrays = {name: held[name] for name in held.files}
+            return cls._from_file(json.loads(arrays.pop("head").tobytes()), arrays, file)
+        except LastSwitchError:
+            raise
         except FileNotFoundError as error:
-            raise FileError(f"{path} does not exist; check the path.") from error
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise FileError(f"{path} is not a saved comparison, or is damaged: {error}.") from error
-        if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
+            raise FileError(f"{file} does not exist; check the path.") from error
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            raise FileError(f"{file} is not a saved comparison, or is damaged: {error}.") from error
+
+    @classmethod
+    def _from_file(cls, head: Any, arrays: Mapping[str, Any], file: Path) -> Comparison:
+        if (head["format"], head["version"]) != (FORMAT, VERSION):
             raise FileError(
-                f"{path} holds {head.get('format')!r} version {head.get('version')!r}; this "
-                f"release reads {FORMAT!r} version {VERSION}."
+                f"{file} holds {head['format']!r} version {head['version']!r}; this release reads "
+                f"{FORMAT!r} version {VERSION}."
             )
         total, bound, exact = head["optimum"]
         parts = PolicyRuns.__dataclass_fields__
         return cls(
-            bandit_from_dict(head["bandit"], source=str(path)),
+            bandit_from_dict(head["bandit"], source=str(file)),
             head["horizon"],
             head["subjects"],
             head["seed"],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._checks import check_choice
+from lastswitch._checks import check_choice, check_list
 from lastswitch.drawing import INK, colour, house_style
 from lastswitch.errors import ExperimentError
 from lastswitch.experiments.statistics import t_interval
@@ -142,7 +142,7 @@ def draw_comparison(
     """
     check_choice("what", what, _VIEWS, ExperimentError)
     view = _VIEWS[what]
-    names = list(found.policies) if policies is None else list(policies)
+    names = list(found.policies) if policies is None else check_list("policies", policies, "names")
     chosen = colours or {name: colour(at) for at, name in enumerate(found.policies)}
     shown = found.rounds >= (_WARM_UP * found.horizon if what == "average" else 0)
     rounds = np.asarray(found.rounds[shown], dtype=float)

@@ -33,6 +33,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lastswitch._checks import check_path
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.errors import ExperimentError, LastSwitchError
@@ -65,7 +66,7 @@ def read_sweep(path: str | os.PathLike[str]) -> dict[str, Experiment]:
     >>> list(sweep["paper"].policies)
     ['cycle block=[0, 1]', 'cycle block=[0, 1, 1]']
     """
-    file = Path(path)
+    file = check_path(path)
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

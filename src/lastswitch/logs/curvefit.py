@@ -141,7 +141,9 @@ class CurveFit:
         """Draw one arm, by number or by name: the curve, what was seen, and how much."""
         from lastswitch.logs.figures import draw_arm
 
-        return draw_arm(self, self.bandit.index(arm) if isinstance(arm, str) else arm)
+        bandit = self.bandit
+        number = bandit.index(arm) if isinstance(arm, str) else bandit.check_arm(arm)
+        return draw_arm(self, number)
 
     def write(self, path: str | PathLike[str]) -> list[Path]:
         """Write the bandit to ``path`` (``.toml``) and the fit, a table, a page, figures beside."""

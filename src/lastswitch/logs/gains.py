@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lastswitch._checks import check_whole
+from lastswitch._checks import check_list, check_path, check_whole
 from lastswitch._random import stream
 from lastswitch.errors import LogError
 from lastswitch.logs.counts import Floats
@@ -158,11 +157,15 @@ def arms_of(plan: Plan | Sequence[int] | Sequence[str], names: Sequence[str]) ->
     from lastswitch.planning.plan import Plan
 
     given: list[int | str] = (
-        [plan.names[arm] for arm in plan.block] if isinstance(plan, Plan) else [*plan]
+        [plan.names[arm] for arm in plan.block]
+        if isinstance(plan, Plan)
+        else check_list("the rotation", plan, "its arms by name or number")
     )
     known: dict[int | str, int] = {name: arm for arm, name in enumerate(names)}
     known |= {arm: arm for arm in range(len(names))}
-    strange = [arm for arm in dict.fromkeys(given) if arm not in known]
+    strange = [
+        arm for arm in given if not (isinstance(arm, int | str | np.integer) and arm in known)
+    ]
     if strange or not given:
         raise LogError(f"the log has no arm {strange or given}; its arms are {list(names[:20])}.")
     return [known[arm] for arm in given]
@@ -187,9 +190,11 @@ class _Pays:
 
 
 def _fit(fit: CurveFit | str | PathLike[str]) -> CurveFit:
-    if not isinstance(fit, str | PathLike):
+    from lastswitch.logs.curvefit import CurveFit
+
+    if isinstance(fit, CurveFit):
         return fit
-    path = Path(fit)
+    path = check_path(fit)
     return load_fit(path if path.suffix == ".npz" else fit_beside(path) or path)
 
 

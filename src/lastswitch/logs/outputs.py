@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
+from lastswitch._checks import check_path
 from lastswitch.drawing import save_figure
 from lastswitch.errors import FileError
 from lastswitch.files import save_bandit
@@ -54,15 +55,15 @@ def check_target(path: str | PathLike[str], logs: Sequence[str] = ()) -> Path:
 
     Nothing may be written over one of ``logs``.
     """
-    target = Path(path)
+    target = check_path(path)
+    if target.suffix != ".toml":
+        raise FileError(f"the fitted bandit is written as .toml, got {str(target)!r}.")
     files = [target, *(target.with_suffix(end) for end in (SUFFIX, ".states.csv", ".html"))]
     for log in map(Path, logs):
         if any(log.resolve() == file.resolve() for file in files):
             raise FileError(
                 f"{str(log)!r} is the log, which is never written to; rename the output."
             )
-    if target.suffix != ".toml":
-        raise FileError(f"the fitted bandit is written as .toml, got {str(target)!r}.")
     if not target.parent.is_dir():
         raise FileError(f"{target} cannot be written: the folder {target.parent} does not exist.")
     return target

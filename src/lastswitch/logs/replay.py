@@ -17,7 +17,7 @@ import numpy as np
 from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
-from lastswitch.errors import LogError
+from lastswitch.errors import InputTypeError, LogError
 from lastswitch.logs.armfit import FitRules
 from lastswitch.logs.cleaning import read_events
 from lastswitch.logs.counts import GROUPS, Floats, arm_order, column_of, subject_group
@@ -117,6 +117,8 @@ def replay(
     """
     check_rules(FitRules(level, min_events), max_rest, max_streak, scale)
     check_whole("rounds", rounds, 1, LogError)
+    if not isinstance(propensity, str):
+        raise InputTypeError(f"propensity must be the name of a column, got {propensity!r}.")
     depth = Depth(max_rest, max_streak)
     with open_log(log, backend) as source:
         columns = Columns(subject, time, arm, reward, propensity)

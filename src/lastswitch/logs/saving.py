@@ -13,7 +13,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from lastswitch._atomic import write_atomic
-from lastswitch.errors import FileError
+from lastswitch._checks import check_path
+from lastswitch.errors import FileError, LastSwitchError
 from lastswitch.logs.armfit import FitRules
 from lastswitch.logs.cleaning import BadRows
 from lastswitch.logs.counts import Counts
@@ -50,16 +51,25 @@ def load_fit(path: str | PathLike[str]) -> CurveFit:
     """Read a fit that :func:`save_fit` wrote."""
     from lastswitch.logs.curvefit import LogSummary, Scale, fit_counts
 
-    header, arrays = _read(Path(path))
-    counts = Counts(
-        tuple(header["names"]), header["rest"], header["streak"], header["groups"], **arrays
-    )
-    summary = header["summary"]
-    summary["scale"] = Scale(**summary["scale"])
-    summary["bad"] = tuple(
-        BadRows(entry["kind"], entry["count"], tuple(entry["examples"])) for entry in summary["bad"]
-    )
-    return fit_counts(counts, LogSummary(**summary), FitRules(**header["rules"]))
+    file = check_path(path)
+    try:
+        header, arrays = _read(file)
+        counts = Counts(
+            tuple(header["names"]), header["rest"], header["streak"], header["groups"], **arrays
+        )
+        summary = header["summary"]
+        summary["scale"] = Scale(**summary["scale"])
+        summary["bad"] = tuple(
+            BadRows(entry["kind"], entry["count"], tuple(entry["examples"]))
+            for entry in summary["bad"]
+        )
+        return fit_counts(counts, LogSummary(**summary), FitRules(**header["rules"]))
+    except LastSwitchError:
+        raise
+    except FileNotFoundError as error:
+        raise FileError(f"no fit at {str(file)!r}; save one with fit.save(path).") from error
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        raise FileError(f"{str(file)!r} is not a saved fit: {error}.") from error
 
 
 def fit_beside(bandit: str | PathLike[str]) -> Path | None:
@@ -70,21 +80,17 @@ def fit_beside(bandit: str | PathLike[str]) -> Path | None:
     >>> fit_beside("written-by-hand.toml") is None
     True
     """
-    path = Path(bandit).with_suffix(SUFFIX)
-    return path if path.is_file() else None
+    path = check_path(bandit)
+    beside = path.with_suffix(SUFFIX) if path.name else path
+    return beside if beside.is_file() else None
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
-            arrays = {name: file[name] for name in _ARRAYS}
-    except FileNotFoundError as error:
-        raise FileError(f"no fit at {str(path)!r}; save one with fit.save(path).") from error
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-        raise FileError(f"{str(path)!r} is not a saved fit: {error}.") from error
-    if header.get("format") != FORMAT:
+    with np.load(path, allow_pickle=False) as file:
+        header = json.loads(str(file["header"]))
+        arrays = {name: file[name] for name in _ARRAYS}
+    if header["format"] != FORMAT:
         raise FileError(
-            f"{str(path)!r} is of format {header.get('format')!r}; this release reads {FORMAT!r}."
+            f"{str(path)!r} is of format {header['format']!r}; this release reads {FORMAT!r}."
         )
     return header, arrays

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._checks import check_whole
+from lastswitch._checks import check_bandit, check_whole, is_number
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
 from lastswitch.bandit import Bandit
@@ -57,8 +57,11 @@ def simulate(
     check_whole("subjects", subjects, 1, LogError)
     check_whole("rounds", rounds, 1, LogError)
     check_whole("seed", seed, 0, LogError)
-    if not (0 <= idle < 1 and 0 <= spread <= 1):
-        raise LogError(f"idle must lie in [0, 1) and spread in [0, 1], got {idle} and {spread}.")
+    check_bandit("simulate", bandit)
+    if not (is_number(idle) and is_number(spread) and 0 <= idle < 1 and 0 <= spread <= 1):
+        raise LogError(
+            f"idle must lie in [0, 1) and spread in [0, 1], got {idle!r} and {spread!r}."
+        )
     choose = _chooser(policy, bandit.n_arms)
     rng = {use: stream(seed, "logs", use) for use in ("arm", "idle", "noise", "subject")}
     tilt = spread * rng["subject"].choice([-1.0, 1.0], size=subjects)
