@@ -294,23 +294,23 @@ def advance(
     n = index(states.shape[2])
     room = len(c_bound)
     floor = ledger[FLOOR]
-    while cursor[SLOT] < d:
-        t = cursor[SLOT]
+    t, node, nodes = cursor[SLOT], cursor[NODE], cursor[NODES]
+    count, places, most_children = cursor[CANDIDATES], cursor[PLACES], cursor[CHILDREN]
+    while t < d:
         side = t % 2
         here, h_value, h_bound = states[side], value[side], bound[side]
-        count = cursor[CANDIDATES]
-        if cursor[NODE] == 0:  # a table of twice the children this slot may have, or all of it
-            cursor[PLACES] = 1
-            ample = 2 * cursor[CHILDREN] * cursor[NODES]
-            while cursor[PLACES] < ample and cursor[PLACES] < len(table):
-                cursor[PLACES] *= 2
-            for q in range(index(cursor[PLACES])):
+        if node == 0:  # a table of twice the children this slot may have, or all of it
+            places = 1
+            while places < 2 * most_children * nodes and places < len(table):
+                places *= 2
+            for q in range(index(places)):
                 table[q] = -1
-        mask = index(cursor[PLACES]) - ONE
+        mask = index(places) - ONE
         while True:
-            over = cursor[NODE] == cursor[NODES]
-            if count + cursor[CHILDREN] > room or (over and count > width):
-                places = 0 if over else cursor[PLACES]
+            over = node == nodes
+            if count + most_children > room or (over and count > width):
+                if over:
+                    places = 0
                 count = keep_best(
                     *(count, width, ledger, c_value, c_bound, c_key),
                     *(c_parent, c_taken, c_place, table, places, scratch),
@@ -318,10 +318,11 @@ def advance(
             if over:
                 break
             if budget <= 0:
-                cursor[CANDIDATES] = count
+                cursor[SLOT], cursor[NODE], cursor[NODES] = t, node, nodes
+                cursor[CANDIDATES], cursor[PLACES] = count, places
                 return False
-            p = cursor[NODE]
-            cursor[NODE] += 1
+            p = node
+            node += 1
             budget -= len(twins)
             # What all machines idling would leave; a machine that cannot idle is forced.
             state, earned, most = here[p], h_value[p], h_bound[p]
@@ -386,7 +387,7 @@ def advance(
             value[1 - side, j], bound[1 - side, j] = c_value[j], c_bound[j]
             parent[t, j], taken[t, j], place[t, j] = p, c_taken[j], c_place[j]
         ledger[CUT] = -np.inf
-        cursor[SLOT], cursor[NODE], cursor[NODES], cursor[CANDIDATES] = t + 1, 0, count, 0
-        if count == 0:
-            cursor[SLOT] = d
+        t, nodes = t + 1 if count > 0 else d, count
+        node, count = 0, 0
+    cursor[SLOT], cursor[NODES] = t, nodes
     return True

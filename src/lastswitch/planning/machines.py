@@ -82,9 +82,9 @@ def as_machines(automata: Automata) -> Machines:
         idle=a.idle,
         arc=np.arange(n + 1),
         nxt=a.pull,
-        gain=a.pay,
+        gain=a.pay + 0.0,  # -0.0 becomes 0.0: equal pays, equal bits
         who=np.zeros(n, np.int32),
-        final=a.final,
+        final=a.final + 0.0,
         root=a.root,
     )
 
@@ -100,14 +100,13 @@ def minimal(machines: Machines) -> Machines | None:
     old_lo, old_hi = m.lo.reshape(-1, d + 1), m.hi.reshape(-1, d + 1)
     seen = np.zeros(n, np.bool_)
     label = np.full(n, -1, np.int32)
-    size = 1 << int(2 * (old_hi - old_lo).sum(axis=0).max()).bit_length()
+    size = 1 << int(2 * len(old_lo) * (old_hi - old_lo).max()).bit_length()
     table = np.full(size, -1, np.int32)
-    lo, hi = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
+    lo, hi = np.empty(d + 1, np.int64), np.empty(d + 1, np.int64)
     idle, arc = np.empty(n, np.int32), np.zeros(n + 1, np.int64)
     nxt, who = np.empty(n_arcs, np.int32), np.empty(n_arcs, np.int32)
     gain, final = np.empty(n_arcs), np.empty(len(m.final))
-    bits = (m.gain + 0.0).view(np.uint64)  # -0.0 becomes 0.0: equal pays, equal bits
-    ends = (m.final + 0.0).view(np.uint64)
+    bits, ends = m.gain.view(np.uint64), m.final.view(np.uint64)
     count, arcs = merge_states(
         *(old_lo, old_hi, m.idle, m.arc, m.nxt, bits, m.who, ends, m.root, seen, label, table),
         *(lo, hi, idle, arc, nxt, gain.view(np.uint64), who, final.view(np.uint64)),

@@ -125,11 +125,12 @@ def descend(
     best prices were the last, leaves their ``worth``. A negative count of stalls means: stop.
     """
     d = len(price)
+    theta, stalls, lowest = memo[THETA], memo[STALLS], memo[BEST]
     for s in range(lo[d], hi[d]):
         worth[s] = final[s - lo[d]]
     swept = False  # whether `worth` is that of the best prices
     for step in range(steps + 1):
-        last = step == steps or memo[STALLS] < 0.0
+        last = step == steps or stalls < 0.0
         if last and swept:
             break
         at = price if last else trial
@@ -164,12 +165,12 @@ def descend(
                     if gain[a] - at[t] + worth[nxt[a]] == worth[s]:
                         s = nxt[a]
                         break
-        memo[STALLS] += 1.0
-        swept = bound < memo[BEST]
+        stalls += 1.0
+        swept = bound < lowest
         if swept:
-            if bound < memo[BEST] - 1e-6 * abs(memo[BEST] - target):
-                memo[STALLS] = 0.0
-            memo[BEST] = bound
+            if bound < lowest - 1e-6 * abs(lowest - target):
+                stalls = 0.0
+            lowest = bound
             for t in range(d):
                 price[t] = trial[t]
         square, dot, norm = 0.0, 0.0, 0.0
@@ -177,22 +178,22 @@ def descend(
             square += slope[t] * slope[t]
             dot += slope[t] * direction[t]
             norm += direction[t] * direction[t]
-        stalled = memo[STALLS] >= PATIENCE
+        stalled = stalls >= PATIENCE
         if stalled:
-            memo[STALLS] = 0.0
-            memo[THETA] *= SHRINK
+            stalls = 0.0
+            theta *= SHRINK
         # With every slot claimed once, the bound is the value of a block: it cannot go lower.
-        if square == 0.0 or memo[BEST] <= target or memo[THETA] < SMALLEST:
-            memo[STALLS] = -1.0
+        if square == 0.0 or lowest <= target or theta < SMALLEST:
+            stalls = -1.0
             continue
         beta = -1.5 * dot / norm if dot < 0.0 else 0.0
         length = 0.0
         for t in range(d):
             direction[t] = slope[t] + beta * direction[t]
             length += direction[t] * direction[t]
-        pace = memo[THETA] * (bound - target) / length if length > 0.0 else 0.0
+        pace = theta * (bound - target) / length if length > 0.0 else 0.0
         for t in range(d):
             trial[t] -= pace * direction[t]
             if stalled:
                 trial[t], direction[t] = price[t], 0.0
-    memo[STALLS] = 0.0
+    memo[THETA], memo[STALLS], memo[BEST] = theta, 0.0, lowest

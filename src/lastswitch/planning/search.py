@@ -25,7 +25,7 @@ from lastswitch.planning.products import merged
 #: Beyond this much memory the beam stops widening and the answer keeps a gap.
 MOST_MEMORY = 1 << 30
 #: Widths: for a first incumbent, to begin with, and how much wider each pass is.
-SCOUT, NARROW, WIDEN = 8, 32, 4
+SCOUT, NARROW, WIDEN = 8, 32, 6
 #: Subgradient steps between scouts, and before each later pass; how large those later ones may be,
 #: and all of them after a warm start.
 STEPS, MORE_STEPS, MORE_THETA, WARM_THETA = (20, 60), 20, 0.1, 0.1
@@ -106,8 +106,9 @@ class Search:
     def _run(self, price: FloatArray | None) -> None:
         machines = self._machines()
         machines = machines._replace(root=machines.root[[arms[0] for arms in self.members]])
-        largest = [np.abs(part).max() for part in (machines.gain, machines.final) if len(part)]
-        self.rounding = ROUNDING * machines.length * max(largest)
+        pays = [part for part in (machines.gain, machines.final) if len(part)]
+        largest = max(max(part.max(), -part.min()) for part in pays)
+        self.rounding = ROUNDING * machines.length * float(largest)
         prices = self._priced(machines, price)
         width = NARROW
         while True:
@@ -237,10 +238,10 @@ class Search:
     def _rivals(self, claims: FloatArray) -> list[tuple[int, int]]:
         """Return pairs of machines (by their first arm), those that share most claims first."""
         overlap = np.triu(claims @ claims.T, 1)
-        order = np.argsort(-overlap, axis=None, kind="stable")[: len(claims)]
-        pairs = [divmod(int(k), len(claims)) for k in order]
+        one, other = (overlap > LEAST_OVERLAP).nonzero()
+        order = np.argsort(-overlap[one, other], kind="stable")[: len(claims)].tolist()
         heads = [arms[0] for arms in self.members]
-        return [(heads[i], heads[j]) for i, j in pairs if overlap[i, j] > LEAST_OVERLAP]
+        return [(heads[one[k]], heads[other[k]]) for k in order]
 
     def _beam(self, prices: Prices, width: int) -> None:
         """Run one pass of the beam and take its block and its bound."""
