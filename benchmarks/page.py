@@ -9,6 +9,7 @@ line.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -70,8 +71,21 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     }
     yield "| " + " | ".join(words(key) for key in columns) + " |"
     yield "|" + "|".join("---:" if key in numeric else "---" for key in columns) + "|"
+    places = {key: decimals([row.get(key) for row in rows]) for key in numeric}
     for row in rows:
-        yield "| " + " | ".join(text(row.get(key, "")) for key in columns) + " |"
+        cells = (text(row.get(key, ""), places.get(key)) for key in columns)
+        yield "| " + " | ".join(cells) + " |"
+
+
+def decimals(values: Sequence[float | None]) -> int | None:
+    """Return how many decimals give a column of like numbers four digits; None if they are not.
+
+    Whole numbers are no such column, nor are numbers that differ by a hundred times or more.
+    """
+    sizes = [abs(value) for value in values if value]
+    if all(size == int(size) for size in sizes) or max(sizes) >= 100 * min(sizes):
+        return None
+    return max(3 - math.floor(math.log10(max(sizes))), 0)
 
 
 def is_table(value: Any) -> bool:
@@ -92,10 +106,12 @@ def words(key: str) -> str:
     return key.replace("_", " ")
 
 
-def text(value: Any) -> str:
-    """Return one cell: numbers with four significant digits, nothing for nothing."""
+def text(value: Any, places: int | None = None) -> str:
+    """Return one cell: numbers with ``places`` decimals or four digits, nothing for nothing."""
     if value is None:
         return ""
+    if places is not None and isinstance(value, int | float):
+        return f"{value:.{places}f}"
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.4g}"
     if isinstance(value, float):
