@@ -171,10 +171,10 @@ def findings_table(rows: Sequence[Finding]) -> Table:
         Column("policy", "Policy"),
         Column("said", "Paper, per round", ".3f"),
         Column("settled", "Here, last tenth", ".3f"),
-        Column("code", "Authors' code, total"),
-        Column("here", "Here, same rounds"),
+        Column("code", "Authors' code, total", "s"),
+        Column("here", "Here, same rounds", "s"),
         Column("difference", "Difference", "+.1%"),
-        Column("share", "Share of optimum"),
+        Column("share", "Share of optimum", "s"),
         Column("regret", "Regret", ",.0f"),
     ]
     cells = [
