@@ -29,11 +29,13 @@ SCOUT, NARROW, WIDEN = 8, 32, 6
 #: Subgradient steps between scouts, and before each later pass; how large those later ones may be,
 #: and all of them after a warm start.
 STEPS, MORE_STEPS, MORE_THETA, WARM_THETA = (20, 60), 20, 0.1, 0.1
-#: Beyond this many slots times arms the beam alone proves little: as many steps more.
+#: Beyond this many slots times arms the beam alone proves little: as many steps more, and machines
+#: are minimal from the start.
 LARGE, LONG = 1_000, 240
 #: Products: from passes of how many nodes on; states per node, so that products cost about as much
-#: as the pass; how many states at most; how many pairs may turn out larger before giving up.
-MERGE_FROM, MERGE_SIZE, MERGE_MOST, MERGE_TRIES = 2_500, 0.5, 100_000, 2
+#: as the pass; states per state there was to begin with, so that a product that fails costs little;
+#: how many states at most; how many pairs may turn out larger before giving up.
+MERGE_FROM, MERGE_SIZE, MERGE_GROWTH, MERGE_MOST, MERGE_TRIES = 2_500, 0.5, 4, 100_000, 2
 #: Subgradient steps after a product, their first size, and the least claims two machines share.
 MERGE_STEPS, MERGE_THETA, LEAST_OVERLAP = 30, 0.5, 0.6
 #: Work (states or children) between two looks at the clock: some hundredths of a second.
@@ -116,7 +118,8 @@ class Search:
             self._descend(prices, MORE_STEPS)
             nodes = width * machines.length
             if nodes >= MERGE_FROM:
-                prices = self._joined(prices, min(int(MERGE_SIZE * nodes), MERGE_MOST))
+                states = min(MERGE_SIZE * nodes, MERGE_GROWTH * len(machines.idle), MERGE_MOST)
+                prices = self._joined(prices, int(states))
             widest = MOST_MEMORY // Beam.bytes_per_node(len(self.members), machines.length)
             self._beam(prices, min(width, widest))
             if width >= widest:
