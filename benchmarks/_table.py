@@ -28,14 +28,16 @@ def print_table(title: str, rows: Rows) -> None:
     Console(width=150).print(table)
 
 
-def keep(name: str, title: str, about: str, tables: Mapping[str, Rows]) -> None:
+def keep(
+    name: str, title: str, about: str, tables: Mapping[str, Rows], cores: str = "one core"
+) -> None:
     """Write the results where the documentation's benchmark page finds them."""
     RESULTS.mkdir(exist_ok=True)
     results = {
         "title": title,
         "about": about,
         "date": date.today().isoformat(),
-        "machine": f"{platform.machine()}, one core, Python {platform.python_version()}",
+        "machine": f"{platform.machine()}, {cores}, Python {platform.python_version()}",
         **tables,
     }
     write_atomic(RESULTS / f"{name}.json", json.dumps(results, indent=1) + "\n")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -184,7 +185,7 @@ def main() -> None:
             "subjects, 500,000 events; intervals of states with at least 200 events, and what a "
             f"cycle of {LENGTH} planned from the fit earns in truth."
         )
-        keep("logs", "Fitting logs", about, tables)
+        keep("logs", "Fitting logs", about, tables, cores=f"{os.cpu_count()} cores")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,10 @@ def decimals(values: Sequence[float | None]) -> int | None:
     sizes = [abs(value) for value in values if value]
     if all(size == int(size) for size in sizes) or max(sizes) >= 100 * min(sizes):
         return None
-    return max(3 - math.floor(math.log10(max(sizes))), 0)
+    places = max(3 - math.floor(math.log10(max(sizes))), 0)
+    while places and all(round(size, places) == round(size, places - 1) for size in sizes):
+        places -= 1  # a column of 0.5 and 0.25 needs no zeros behind them
+    return places
 
 
 def is_table(value: Any) -> bool:
