@@ -12,7 +12,7 @@ from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.automata import Automata, block_automata
 from lastswitch.planning.beam import kth_largest
 from lastswitch.planning.fixing import fixed
-from lastswitch.planning.machines import compact
+from lastswitch.planning.machines import as_machines, compact
 from lastswitch.planning.prices import Prices
 from lastswitch.planning.products import merged
 from planning.planning_cases import problems
@@ -56,6 +56,21 @@ def test_minimal_machines_have_one_state_per_future(problem: BlockProblem) -> No
     machines = compact(automata)
     assert machines is not None
     assert len(machines.idle) == futures(automata)
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems, seed=st.integers(0, 9))
+def test_minimal_machines_are_worth_what_the_plain_ones_are(
+    problem: BlockProblem, seed: int
+) -> None:
+    """At any prices both forms give the same bound, where nothing is forbidden."""
+    free = BlockProblem(problem.rest, problem.streak, problem.first, terminal=problem.terminal)
+    automata = block_automata(free)
+    machines = compact(automata)
+    assert machines is not None
+    price = np.random.default_rng(seed).random(problem.length)
+    plain, minimal = Prices(as_machines(automata), price), Prices(machines, price)
+    assert plain.bound == pytest.approx(minimal.bound, rel=1e-12, abs=1e-9)
 
 
 @settings(max_examples=40, deadline=None)

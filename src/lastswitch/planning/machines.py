@@ -73,7 +73,10 @@ def compact(automata: Automata) -> Machines | None:
 
 
 def as_machines(automata: Automata) -> Machines:
-    """Return the automata as machines, state by state: dead ends and states alike included."""
+    """Return the automata as machines, state by state: states alike and dead ends included.
+
+    Prices and beams do not know arcs that lead to -1: they take these only if there are none.
+    """
     a = automata
     n = len(a.idle)
     return Machines(
