@@ -25,7 +25,7 @@ from lastswitch.planning.products import merged
 #: Beyond this much memory the beam stops widening and the answer keeps a gap.
 MOST_MEMORY = 1 << 30
 #: Widths: for a first incumbent, to begin with, and how much wider each pass is.
-SCOUT, NARROW, WIDEN = 8, 32, 6
+SCOUT, NARROW, WIDEN = 8, 32, 5
 #: Subgradient steps between scouts, and before each later pass; how large those later ones may be,
 #: and all of them after a warm start.
 STEPS, MORE_STEPS, MORE_THETA, WARM_THETA = (20, 60), 20, 0.1, 0.1
