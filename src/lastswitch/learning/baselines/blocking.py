@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 from typing import Any
 
 from lastswitch._checks import check_whole
 from lastswitch.errors import PolicyError
-from lastswitch.learning.baselines.stateless import UCB1
+from lastswitch.learning.baselines.stateless import UCB1, playable
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
@@ -50,7 +49,7 @@ class BlockingGreedy(Policy):
             if now - last[arm] >= delays[arm] and (allowed is None or allowed[arm]):
                 return arm
         soonest = soonest_ready(track, delays, allowed)
-        return next(arm for arm in self._best_first if soonest[arm])
+        return next(arm for arm in self._best_first if arm in soonest)
 
 
 class BlockingUCB(UCB1):
@@ -91,16 +90,11 @@ class BlockingUCB(UCB1):
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the ready arm with the largest index."""
-        now = track.clock + 1
-        ready = [now - last >= wait for last, wait in zip(track.last, self.delays, strict=True)]
-        if allowed is not None:
-            ready = [r and may for r, may in zip(ready, allowed, strict=True)]
-        track.note = True in ready
-        if not track.note:
-            ready = soonest_ready(track, self.delays, allowed)
-        arm = self._best(ready)
-        self.asked[arm] += 1
-        return arm
+        now, last, delays = track.clock + 1, track.last, self.delays
+        arms = range(self.n_arms) if allowed is None else playable(allowed)
+        ready = [arm for arm in arms if now - last[arm] >= delays[arm]]
+        track.note = bool(ready)
+        return self._best(ready or soonest_ready(track, delays, allowed))
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Learn from plays that were ready."""
@@ -119,8 +113,8 @@ def waited(tau: int) -> int:
     return tau + 1 if tau > 0 else 1
 
 
-def soonest_ready(track: Track, delays: Sequence[int], allowed: Mask | None) -> list[bool]:
-    """Tell which of the allowed arms, none of which is ready, are ready first.
+def soonest_ready(track: Track, delays: Sequence[int], allowed: Mask | None) -> list[int]:
+    """Return those of the allowed arms, none of which is ready, that are ready first.
 
     Examples
     --------
@@ -128,14 +122,12 @@ def soonest_ready(track: Track, delays: Sequence[int], allowed: Mask | None) -> 
     >>> track.play(1)
     5
     >>> soonest_ready(track, [4, 3], None)
-    [True, False]
+    [0]
     """
-    missing = [
-        delay - waited(tau) if allowed is None or allowed[arm] else inf
-        for arm, (tau, delay) in enumerate(zip(track.state(), delays, strict=True))
-    ]
-    least = min(missing)
-    return [rounds == least for rounds in missing]
+    arms = range(len(delays)) if allowed is None else playable(allowed)
+    missing = {arm: delays[arm] - waited(track.tau(arm)) for arm in arms}
+    least = min(missing.values())
+    return [arm for arm, rounds in missing.items() if rounds == least]
 
 
 def checked_delays(delays: Sequence[int], n_arms: int) -> list[int]:

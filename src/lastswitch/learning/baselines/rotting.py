@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lastswitch._checks import check_positive
-from lastswitch.learning.baselines.stateless import least_asked
+from lastswitch.learning.baselines.stateless import least_asked, playable
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
@@ -79,7 +79,8 @@ class RAWUCB(Policy):
         root = self.sigma * sqrt(2.0 * self.alpha * log(len(self._rewards) + 1))
         arm = self._largest(self.windows, root, mask)
         if not self.told[arm]:
-            arm = least_asked(self.told, self.asked, allowed)
+            arms = range(self.n_arms) if allowed is None else playable(allowed)
+            arm = least_asked(self.told, self.asked, arms)
         self.asked[arm] += 1
         return arm
 

@@ -52,18 +52,21 @@ class UCB1(Policy):
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the arm with the largest index; one never told comes first."""
-        arm = self._best(allowed)
-        self.asked[arm] += 1
-        return arm
+        return self._best(range(self.n_arms) if allowed is None else playable(allowed))
 
-    def _best(self, allowed: Sequence[bool] | None) -> int:
+    def _best(self, arms: Sequence[int]) -> int:
+        """Return which of ``arms`` to play, and count it as asked."""
         root = sqrt(self.alpha * log(len(self._rewards) + 1))
-        best, value = -1, -inf
-        for arm, (mean, width) in enumerate(self._read):
+        best, value, read = -1, -inf, self._read
+        for arm in arms:
+            mean, width = read[arm]
             index = mean + root * width
-            if index > value and (allowed is None or allowed[arm]):
+            if index > value:
                 best, value = arm, index
-        return best if value < inf else least_asked(self.counts, self.asked, allowed)
+        if value == inf:
+            best = least_asked(self.counts, self.asked, arms)
+        self.asked[best] += 1
+        return best
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Add the reward to the arm's own."""
@@ -161,13 +164,23 @@ class ThompsonSampling(Policy):
         self._entries: Any = memoryview(self.posteriors.reshape(-1))  # type: ignore[arg-type]
 
 
-def least_asked(counts: Sequence[int], asked: Sequence[int], allowed: Sequence[bool] | None) -> int:
-    """Return, of the allowed arms not told yet, the one asked least.
+def playable(allowed: Mask) -> list[int]:
+    """Return the arms a mask allows.
 
     Examples
     --------
-    >>> least_asked(counts=[0, 2, 0], asked=[3, 2, 1], allowed=None)
+    >>> playable((True, False, True))
+    [0, 2]
+    """
+    return [arm for arm, may in enumerate(allowed) if may]
+
+
+def least_asked(counts: Sequence[int], asked: Sequence[int], arms: Sequence[int]) -> int:
+    """Return, of the ``arms`` not told yet, the one asked least.
+
+    Examples
+    --------
+    >>> least_asked(counts=[0, 2, 0], asked=[3, 2, 1], arms=[0, 1, 2])
     2
     """
-    new = [arm for arm, n in enumerate(counts) if not n and (allowed is None or allowed[arm])]
-    return min(new, key=asked.__getitem__)
+    return min([arm for arm in arms if not counts[arm]], key=asked.__getitem__)
