@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 
 import lastswitch as ls
-from lastswitch import curves, instances, theory
+from lastswitch import curves, instances, learning, theory
 from lastswitch.environment import LSDEnv
 from lastswitch.experiments.sweeps import read_sweep
 from lastswitch.files import bandit_to_dict, find_bandit
@@ -55,6 +55,16 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "monotone": lambda x: ls.Curve([0.1], [0.1], monotone=x),
     "curves": ls.Bandit,
     "noise": lambda x: ls.Bandit(BANDIT.curves, noise=x),
+    "load_policy": ls.load_policy,
+    "subject": lambda x: learning.UCB1(2).ask([x]),
+    "tell": lambda x: learning.UCB1(2).tell(x, 1.0),
+    "order": lambda x: learning.CalibratedCombUCB1(2, 3, order=[x]),
+    "a policy's solver": lambda x: learning.CombUCB1(2, 3, solver=x),
+    "a policy's streaks": lambda x: learning.ISICombUCB1(2, 3, streaks=x),
+    "blocking policy's means": lambda x: learning.BlockingGreedy(x, [2]),
+    "blocking policy's delays": lambda x: learning.BlockingUCB(2, x),
+    "lookahead's method": lambda x: learning.Lookahead(2, method=x),
+    "rotation's index": lambda x: ls.RotationUCB(2, index=x),
     "index": BANDIT.index,
     "tables": lambda x: BANDIT.tables(x, 1),
     "sample": lambda x: BANDIT.sample(0, 1, x),
@@ -106,6 +116,7 @@ def test_no_wrong_argument_raises_an_error_of_python_s_own(call: Callable[[Any],
         (lambda: ls.fit_curves(LOG, every=[1]), "every must be a number of them"),
         (lambda: ls.fit_curves(LOG, strict="no"), "strict must be True or False, got 'no'"),
         (lambda: ls.Curve([0.1], [0.1], "holds"), r"did you mean 'hold'"),
+        (lambda: learning.ThompsonSampling(2, seed=None).ask(), "has no seed; give it one"),
     ],
 )
 def test_the_message_says_what_was_given_and_what_is_wanted(

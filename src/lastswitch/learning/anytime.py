@@ -87,7 +87,7 @@ class Anytime(Policy):
         """Return the epoch and what its policy has learned."""
         from lastswitch.learning.saving import generator_state
 
-        inner = {"state": self.inner.state(), "generator": generator_state(self.inner.rng)}
+        inner = {"state": self.inner.state(), "generator": generator_state(self.inner.generator)}
         return {"epoch": self.epoch, "left": self.left, "inner": inner}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -97,7 +97,7 @@ class Anytime(Policy):
         self.epoch, self.left = state["epoch"], state["left"]
         self.inner = self._build()
         self.inner.restore(state["inner"]["state"])
-        self.inner.rng = generator_from(state["inner"]["generator"])
+        self.inner.generator = generator_from(state["inner"]["generator"])
         self._share()
         asked = (self.first << self.epoch) - self.left
         self.inner._rewards.extend([math.nan] * asked)

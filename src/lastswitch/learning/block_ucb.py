@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._checks import is_number
+from lastswitch._checks import check_choice, is_number
 from lastswitch.errors import PolicyError
 from lastswitch.learning.estimates import Estimates, FloatArray, unvisited_first
 from lastswitch.learning.policy import Mask, Policy
@@ -46,8 +46,7 @@ class BlockUCB(Policy):
             raise PolicyError(f"alpha must be at least 0, got {alpha!r}; the paper uses 1.5.")
         from lastswitch.planning.solve import SOLVERS
 
-        if solver not in SOLVERS:
-            raise PolicyError(f"there is no solver {solver!r}; choose from {', '.join(SOLVERS)}.")
+        check_choice("solver", solver, SOLVERS, PolicyError)
         self.block = block
         self.alpha = alpha
         self.streaks = streaks

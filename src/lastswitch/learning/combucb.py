@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lastswitch._checks import check_whole
+from lastswitch._checks import check_flag, check_list, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.block_ucb import BlockUCB
 from lastswitch.learning.estimates import FloatArray
@@ -90,6 +90,7 @@ class ISICombUCB1(BlockUCB):
         self.horizon = horizon
         # The only pull of a block of one round would be a first one.
         size = check_whole("block", block, 2, PolicyError)
+        check_flag("streaks", streaks)
         table = (size - 2, size - 1 if streaks else 1)
         super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
 
@@ -142,6 +143,7 @@ class CombUCB1(BlockUCB):
         solver: str = "certified",
     ) -> None:
         size = check_whole("block", block, 1, PolicyError)
+        check_flag("streaks", streaks)
         table = (size - 1, size if streaks else 1)
         super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
 
@@ -199,9 +201,10 @@ class CalibratedCombUCB1(BlockUCB):
         size = check_whole("block", block, 1, PolicyError)
         n_arms = check_whole("n_arms", n_arms, 1, PolicyError)
         # After the order an arm has waited at most K − 1 rounds, and d − 1 more within the block.
+        check_flag("streaks", streaks)
         table = (n_arms + size - 2, size if streaks else 1)
         super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
-        given = list(range(n_arms)) if order is None else list(order)
+        given = list(range(n_arms)) if order is None else check_list("order", order, "the arms")
         if len(given) != n_arms or not all(arm in given for arm in range(n_arms)):
             raise PolicyError(f"order must name each of the {n_arms} arms once, got {given}.")
         self.order = [int(arm) for arm in given]
@@ -257,6 +260,7 @@ class DoublePlayCombUCB1(BlockUCB):
         size = check_whole("block", block, 1, PolicyError)
         # An arm pulled once per turn has waited d − 1 rounds. A streak ends within the turn unless
         # one arm fills it; that endless streak has the last column.
+        check_flag("streaks", streaks)
         table = (size - 1, size if streaks else 1)
         super().__init__(n_arms, size, alpha, streaks, initial, "certified", table)
 

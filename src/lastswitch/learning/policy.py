@@ -111,10 +111,10 @@ class Policy(ABC):
         self.n_arms = check_whole("n_arms", n_arms, 1, PolicyError)
         self.initial = initial
         self.seed = seed
-        self.rng: np.random.Generator | None = None
+        self.generator: np.random.Generator | None = None  # behind `rng`; saved with the policy
         if seed is not None:
             check_whole("seed", seed, 0, PolicyError)
-            self.rng = stream(seed, "policy", type(self).__name__)
+            self.generator = stream(seed, "policy", type(self).__name__)
         self._start = _start_states(initial, self.n_arms)
         self._tracks: dict[Subject, Track] = {}
         self._open: dict[int, tuple[Pull, Any]] = {}
@@ -130,6 +130,16 @@ class Policy(ABC):
             f"{type(self).__name__}({self.n_arms} arm{'s' * (self.n_arms != 1)}, "
             f"{pulls} pull{'s' * (pulls != 1)} for {subjects} subject{'s' * (subjects != 1)})"
         )
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Where a policy's random numbers come from, if it was given a seed."""
+        if self.generator is None:
+            raise PolicyError(
+                f"{type(self).__name__} draws random numbers and has no seed; give it one, such "
+                "as seed=0."
+            )
+        return self.generator
 
     # What a policy author writes.
 
@@ -170,7 +180,10 @@ class Policy(ABC):
             The arms that may be played now: their indices, or one bool per arm.
         """
         mask = None if allowed is None else self._mask(allowed)
-        track = self._tracks.get(subject)
+        try:
+            track = self._tracks.get(subject)
+        except TypeError:  # a list, say, which `enrol` refuses
+            track = None
         if track is None:
             track = self.enrol(subject)
         arm = self.choose(track, mask)
@@ -204,7 +217,10 @@ class Policy(ABC):
             value = reward
         else:
             value = _reward(id, reward)
-        entry = self._open.get(id)
+        try:
+            entry = self._open.get(id)
+        except TypeError:  # a list, say, which is no pull's id
+            entry = None
         if entry is None:
             self._check_repeat(id, value)
             return

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from lastswitch._checks import check_positive, check_whole
+from lastswitch._checks import check_choice, check_positive, check_whole
 from lastswitch._kernels import announce
-from lastswitch._suggest import suggestion
 from lastswitch.errors import PolicyError
 from lastswitch.learning.indices import INDICES, Floats, exploration_level, thompson
 from lastswitch.learning.policy import Mask, Policy, Pull
@@ -251,7 +250,6 @@ class RotationUCB(Policy):
         """Return the optimistic value of each (arm, cell)."""
         counts, sums, squares = table
         if self.index == "thompson":
-            assert self.rng is not None  # a seed is always given
             values = thompson(counts, sums, squares, self.rng)
         else:
             level = exploration_level(counts, plays, seen, self.alpha)
@@ -334,9 +332,5 @@ def _view(table: Floats) -> Any:
 
 def _index(name: str) -> IndexName:
     """Return ``name`` if it is an index."""
-    known = (*INDICES, "thompson")
-    if name not in known:
-        raise PolicyError(
-            f"index must be one of {', '.join(known)}, got {name!r}{suggestion(name, known)}."
-        )
+    check_choice("index", name, (*INDICES, "thompson"), PolicyError)
     return name  # type: ignore[return-value]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from lastswitch._atomic import write_atomic
+from lastswitch._checks import check_path
 from lastswitch.bandit import Bandit
 from lastswitch.errors import FileError, PolicyError
 from lastswitch.files import bandit_from_dict, bandit_to_dict
@@ -53,8 +54,9 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     >>> again.ask() == policy.ask()
     True
     """
+    file = check_path(path)
     try:
-        document = json.loads(Path(path).read_text())
+        document = json.loads(file.read_text())
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from error
     except ValueError as error:
@@ -79,7 +81,7 @@ def to_document(policy: Policy) -> dict[str, Any]:
         "type": policy.type_name(),
         "parameters": policy.parameters(),
         "state": policy.state(),
-        "generator": generator_state(policy.rng),
+        "generator": generator_state(policy.generator),
         "tracks": [[subject, *track.to_row()] for subject, track in policy._tracks.items()],
         "open": [[*pull, note] for pull, note in policy._open.values()],
         "rewards": np.array(policy._rewards, dtype=np.float64),
@@ -90,7 +92,7 @@ def from_document(document: dict[str, Any]) -> Policy:
     """Rebuild the policy of :func:`to_document`."""
     policy = policy_class(document["type"])(**document["parameters"])
     policy.restore(document["state"])
-    policy.rng = generator_from(document["generator"])
+    policy.generator = generator_from(document["generator"])
     starts: dict[tuple[int, ...], tuple[int, ...]] = {policy._start: policy._start}
     for subject, *row in document["tracks"]:
         track = Track.from_row(row)

@@ -115,7 +115,6 @@ class OracleGreedy(Policy):
         if len(ties) == 1:
             return ties[0]
         if not self.draws:
-            assert self.rng is not None
             self.draws = self.rng.random(_DRAWS).tolist()
         return ties[int(self.draws.pop() * len(ties))]
 

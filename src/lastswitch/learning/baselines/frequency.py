@@ -55,7 +55,6 @@ class _Rounded(Policy):
 
     def _commit(self, rest: Floats, streak: Floats, runs: int) -> float:
         """Solve and round the program; return its value."""
-        assert self.rng is not None  # a seed is always given
         program = solve_program(rest, streak, runs)
         schedule = []
         for arm, (pattern, offset) in enumerate(round_program(program, self.rng)):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lastswitch._checks import check_positive, check_whole
+from lastswitch._checks import check_choice, check_positive, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.baselines.blocking import waited
 from lastswitch.learning.policy import Mask, Policy, Pull
@@ -72,8 +72,7 @@ class Lookahead(Policy):
         super().__init__(n_arms, initial=initial, seed=seed)
         check_whole("steps", steps, 1, PolicyError)
         check_whole("depth", depth, 1, PolicyError)
-        if method not in ("ucb", "thompson"):
-            raise PolicyError(f"method must be 'ucb' or 'thompson', got {method!r}.")
+        check_choice("method", method, ("ucb", "thompson"), PolicyError)
         if self.n_arms**steps > _MOST_SEQUENCES:
             raise PolicyError(
                 f"{n_arms} arms ahead {steps} steps are {self.n_arms**steps} sequences to score "
@@ -111,7 +110,6 @@ class Lookahead(Policy):
         columns = np.minimum(since, self.depth) - 1
         mean, variance = self._posterior()
         if self.method == "thompson":
-            assert self.rng is not None  # a seed is always given
             drawn = mean + np.sqrt(variance) * self.rng.standard_normal(mean.shape)
             score = drawn[arms, columns].sum(axis=1)
         else:
