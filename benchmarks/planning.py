@@ -116,7 +116,7 @@ def shown(outcome: Outcome | None, limit: float) -> str | None:
     """Return milliseconds to proof, or the gap at the limit."""
     if outcome is None:
         return None
-    if outcome.proven:
+    if outcome.proven or outcome.gap == 0.0:  # proven, if only just after the limit
         return f"{1e3 * outcome.seconds:.3g} ms"
     if outcome.gap == math.inf:
         return f"no block at {limit:g} s"
