@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
-from lastswitch._checks import check_whole
+from lastswitch._checks import check_list, check_whole, is_number
 from lastswitch.errors import PolicyError
 from lastswitch.learning.baselines.stateless import UCB1, playable
 from lastswitch.learning.policy import Mask, Policy, Pull
@@ -37,8 +38,8 @@ class BlockingGreedy(Policy):
     def __init__(
         self, means: Sequence[float], delays: Sequence[int], *, initial: int | Sequence[int] = 1
     ) -> None:
-        super().__init__(len(means), initial=initial)
-        self.means = [float(mean) for mean in means]
+        self.means = [_mean(arm, mean) for arm, mean in enumerate(check_list("means", means))]
+        super().__init__(len(self.means), initial=initial)
         self.delays = checked_delays(delays, self.n_arms)
         self._best_first = sorted(range(self.n_arms), key=lambda arm: -self.means[arm])
 
@@ -91,15 +92,17 @@ class BlockingUCB(UCB1):
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the ready arm with the largest index."""
         now, last, delays = track.clock + 1, track.last, self.delays
-        arms = range(self.n_arms) if allowed is None else playable(allowed)
-        ready = [arm for arm in arms if now - last[arm] >= delays[arm]]
+        ready = []  # a loop: a comprehension would cost a call every round
+        for arm in range(self.n_arms) if allowed is None else playable(allowed):
+            if now - last[arm] >= delays[arm]:
+                ready.append(arm)
         track.note = bool(ready)
         return self._best(ready or soonest_ready(track, delays, allowed))
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Learn from plays that were ready."""
         if note:
-            super().learn(pull, reward, note)
+            UCB1.learn(self, pull, reward, note)
 
 
 def waited(tau: int) -> int:
@@ -130,8 +133,16 @@ def soonest_ready(track: Track, delays: Sequence[int], allowed: Mask | None) -> 
     return [arm for arm, rounds in missing.items() if rounds == least]
 
 
+def _mean(arm: int, value: float) -> float:
+    """Return an arm's mean as a float."""
+    if not (is_number(value) and isfinite(value)):
+        raise PolicyError(f"means[{arm}] must be a number, got {value!r}.")
+    return float(value)
+
+
 def checked_delays(delays: Sequence[int], n_arms: int) -> list[int]:
     """Return delays as whole numbers, one per arm."""
-    if len(delays) != n_arms:
-        raise PolicyError(f"delays needs one entry per arm ({n_arms}), got {list(delays)!r}.")
-    return [check_whole(f"delays[{i}]", delay, 1, PolicyError) for i, delay in enumerate(delays)]
+    given = check_list("delays", delays)
+    if len(given) != n_arms:
+        raise PolicyError(f"delays needs one entry per arm ({n_arms}), got {given!r}.")
+    return [check_whole(f"delays[{i}]", delay, 1, PolicyError) for i, delay in enumerate(given)]

@@ -142,7 +142,6 @@ class ThompsonSampling(Policy):
         mask = None if allowed is None else np.array(allowed)
         arm, self.used = self._largest(self.posteriors, self.numbers, self.used, mask)
         while arm < 0:
-            assert self.rng is not None  # a seed is always given
             self.rng.standard_normal(out=self.numbers[0])
             self.rng.random(out=self.numbers[1])
             arm, self.used = self._largest(self.posteriors, self.numbers, 0, mask)
