@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from lastswitch._checks import check_list, check_whole, is_number
@@ -105,17 +105,6 @@ class BlockingUCB(UCB1):
             UCB1.learn(self, pull, reward, note)
 
 
-def waited(tau: int) -> int:
-    """Return the delay of state ``tau``: rounds from the last play to now.
-
-    Examples
-    --------
-    >>> waited(-3), waited(1), waited(4)
-    (1, 2, 5)
-    """
-    return tau + 1 if tau > 0 else 1
-
-
 def soonest_ready(track: Track, delays: Sequence[int], allowed: Mask | None) -> list[int]:
     """Return those of the allowed arms, none of which is ready, that are ready first.
 
@@ -127,10 +116,15 @@ def soonest_ready(track: Track, delays: Sequence[int], allowed: Mask | None) -> 
     >>> soonest_ready(track, [4, 3], None)
     [0]
     """
-    arms = range(len(delays)) if allowed is None else playable(allowed)
-    missing = {arm: delays[arm] - waited(track.tau(arm)) for arm in arms}
-    least = min(missing.values())
-    return [arm for arm, rounds in missing.items() if rounds == least]
+    last, first = track.last, inf
+    soonest: list[int] = []
+    for arm in range(len(delays)) if allowed is None else playable(allowed):
+        ready = last[arm] + delays[arm]
+        if ready < first:
+            first, soonest = ready, [arm]
+        elif ready == first:
+            soonest.append(arm)
+    return soonest
 
 
 def _mean(arm: int, value: float) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 
 from lastswitch._checks import check_choice, check_positive, check_whole
 from lastswitch.errors import PolicyError
-from lastswitch.learning.baselines.blocking import waited
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
@@ -145,3 +144,14 @@ def _variance_of_sum(variance: np.ndarray, entry: np.ndarray) -> np.ndarray:
             same = entry[:, later] == entry[:, earlier]
             total = total + 2.0 * np.where(same, variance[:, later], 0.0)
     return np.asarray(total)
+
+
+def waited(tau: int) -> int:
+    """Return the delay of state ``tau``: rounds from the last play to now.
+
+    Examples
+    --------
+    >>> waited(-3), waited(1), waited(4)
+    (1, 2, 5)
+    """
+    return tau + 1 if tau > 0 else 1
