@@ -14,8 +14,10 @@ import random
 import time
 import tracemalloc
 from collections.abc import Callable
+from typing import Any
 
 import lastswitch as ls
+from benchmarks._table import keep, print_table
 
 FIVE = ls.instances.five_arms()
 POLICIES: dict[str, Callable[[], ls.Policy]] = {
@@ -37,28 +39,43 @@ def play(policy: ls.Policy, turns: list[int]) -> float:
 
 
 def main() -> None:
-    """Print one row per policy."""
+    """Print one row per policy, and keep them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
-    rounds = 5_000 if parser.parse_args().quick else 50_000
+    quick = parser.parse_args().quick
+    rounds = 5_000 if quick else 50_000
     many = random.Random(0).choices(range(10_000), k=rounds)
-    heading = ("policy", "1 subject /s", "10,000 /s", "to FixedCycle", "bytes/subject")
-    print(("{:14}" + "{:>15}" * 4).format(*heading))
-    reference = None
+    rows: list[dict[str, Any]] = []
     for name, build in POLICIES.items():
         play(build(), many[:200])  # compile
         alone, together = play(build(), [0] * rounds), play(build(), many)
-        reference = together if reference is None else reference
-        gc.collect()
-        tracemalloc.start()
-        policy = build()
-        play(policy, list(range(1_000)))
-        before, _ = tracemalloc.get_traced_memory()
-        play(policy, list(range(1_000, 3_000)))
-        size = (tracemalloc.get_traced_memory()[0] - before) / 2_000
-        tracemalloc.stop()
-        row = f"{name:14}{alone:15,.0f}{together:15,.0f}{together / reference:15.3f}{size:15,.0f}"
-        print(row, flush=True)
+        rows.append(
+            {
+                "policy": name,
+                "one subject, decisions/s": round(alone),
+                "10,000 subjects, decisions/s": round(together),
+                "bytes per idle subject": round(idle_bytes(build())),
+            }
+        )
+    print_table("asking and telling", rows)
+    if not quick:
+        about = (
+            "Decisions per second of ask and tell together on the paper's five arms, and what a "
+            "subject keeps in memory. FixedCycle decides nothing: its row is the interface's cost."
+        )
+        keep("asking", "Asking and telling", about, {"asking": rows})
+
+
+def idle_bytes(policy: ls.Policy) -> float:
+    """Return the memory of a subject between its turns."""
+    gc.collect()
+    tracemalloc.start()
+    play(policy, list(range(1_000)))
+    before, _ = tracemalloc.get_traced_memory()
+    play(policy, list(range(1_000, 3_000)))
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return (after - before) / 2_000
 
 
 if __name__ == "__main__":
