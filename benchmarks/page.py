@@ -117,8 +117,8 @@ def text(value: Any, places: int | None = None) -> str:
         return f"{value:.{places}f}"
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.4g}"
-    if isinstance(value, float):
-        return f"{value:.0f}"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:,.0f}"
     plain = re.sub(r"\d[\d.]*e\+\d+", lambda number: f"{float(number[0]):.0f}", str(value))
     return plain.replace("|", "\\|")
 
