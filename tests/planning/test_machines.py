@@ -140,5 +140,5 @@ def test_a_flat_curve_needs_few_states() -> None:
 def test_quickselect_finds_the_kth_largest(values: list[float], data: st.DataObject) -> None:
     """The same as sorting."""
     k = data.draw(st.integers(1, len(values)))
-    found = kth_largest(np.array(values), len(values), k)
+    found = kth_largest.py_func(np.array(values), len(values), k)  # only kernels call it compiled
     assert found == pytest.approx(sorted(values, reverse=True)[k - 1])

@@ -187,7 +187,7 @@ def same_children(
     return same
 
 
-@jit
+@inner
 def kth_largest(values: FloatArray, n: int, k: int) -> float:
     """Return the ``k``-th largest of the first ``n`` values, reordering them (quickselect)."""
     low, high = 0, n - 1
