@@ -121,7 +121,7 @@ def test_a_plan_without_its_problem_cannot_be_drawn() -> None:
     [
         ({"length": None}, PlanError, "length is missing"),
         ({"length": 2.5}, InputTypeError, "length must be an integer, got 2.5"),
-        ({"solver": "magic"}, PlanError, "there is no solver 'magic'; choose from certified"),
+        ({"solver": "magic"}, PlanError, "solver must be one of certified, .* got 'magic'"),
         ({"gap": -0.1}, PlanError, "gap must be at least 0, got -0.1"),
         ({"time_limit": 0.0}, PlanError, "time_limit must be positive seconds, got 0.0"),
         ({"warm": Plan((0,), 1.0, 1.0)}, PlanError, "warm plans 1 slots"),

@@ -47,7 +47,7 @@ def test_the_start_can_be_given(
         (["--start", "1,x"], "got '1,x'"),
         (["--start", "1,2"], "start must be 5 integer states"),
         (["--cycle", "--start", "unknown"], "a cycle makes its own start"),
-        (["--solver", "magic"], "there is no solver 'magic'"),
+        (["--solver", "magic"], "solver must be one of certified"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_two(

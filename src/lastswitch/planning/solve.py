@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._checks import check_limits
+from lastswitch._checks import check_choice, check_limits
 from lastswitch.errors import InputTypeError, PlanError
 from lastswitch.planning.plan import Plan, Progress, Solution, rounding
 from lastswitch.planning.problem import BlockProblem
@@ -90,8 +90,7 @@ def plan_block(
     ((1, 0, 1, 1, 0, 1), 3.4, True)
     """
     problem, names = _problem(bandit, length, start, allowed, distinct_start)
-    if not (isinstance(solver, str) and solver in SOLVERS):
-        raise PlanError(f"there is no solver {solver!r}; choose from {', '.join(SOLVERS)}.")
+    check_choice("solver", solver, SOLVERS, PlanError)
     check_limits(gap, time_limit)
     if warm is not None and not isinstance(warm, Plan):
         raise InputTypeError(f"warm must be an earlier Plan, got {type(warm).__name__}.")
