@@ -193,7 +193,14 @@ def _flat(table: FloatArray) -> FloatArray:
 
 
 def spelt_out(tables: BlockTables) -> Parts:
-    """Return the fields of the Automata of a block problem, every memory spelt out."""
+    """Return the fields of the Automata of a block problem, every memory spelt out.
+
+    Examples
+    --------
+    >>> offset, *_ = spelt_out(block_tables(BlockProblem([[0.9]], [[0.1]], [[0.0] * 2])))
+    >>> offset.tolist()  # not pulled yet; that, rested, in a run; and the same at the end
+    [0, 1, 4, 7]
+    """
     n_arms, d = tables.first.shape
     rests = max(tables.rest.shape[1], tables.end_rest.shape[1])
     runs = max(tables.streak.shape[1], tables.end_streak.shape[1])

@@ -76,6 +76,13 @@ def as_machines(automata: Automata) -> Machines:
     """Return the automata as machines, state by state: states alike and dead ends included.
 
     Prices and beams do not know arcs that lead to -1: they take these only if there are none.
+
+    Examples
+    --------
+    >>> arm = Automata(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
+    ...                final=[0.0], root=[0])
+    >>> as_machines(arm).length
+    1
     """
     a = automata
     n = len(a.idle)

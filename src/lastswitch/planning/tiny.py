@@ -21,7 +21,17 @@ SHARE = 0.7
 
 
 def solve_parts(parts: Parts, block: IntArray, rounding: float) -> float:
-    """Write the best block of some automata into ``block``; its value, or NaN: see `tiny_block`."""
+    """Write the best block of some automata into ``block``; return what `tiny_block` does.
+
+    Examples
+    --------
+    >>> from lastswitch.planning.automata import block_tables, spelt_out
+    >>> from lastswitch.planning.problem import BlockProblem
+    >>> block = np.zeros(2, np.int64)
+    >>> problem = BlockProblem([[0.9], [0.2]], [[0.1], [0.3]], [[0.5, 0.4]] * 2)
+    >>> solve_parts(spelt_out(block_tables(problem)), block, rounding=1e-13), block
+    (0.9, array([0, 1]))
+    """
     n_arms, d = len(parts[-1]), len(block)
     return tiny_block(
         *parts,

@@ -18,7 +18,7 @@ from lastswitch._kernels import jit
 
 @jit
 def gamma_draw(shape: float, numbers: NDArray[np.float64], at: int) -> tuple[float, int]:
-    """Draw from Gamma(``shape``), ``shape`` ≥ 1/3, with the pairs from ``at`` on.
+    """Draw from Gamma(``shape``), ``shape`` ≥ 1, with the pairs from ``at`` on.
 
     Returns the draw and where the unused pairs begin; a negative draw if there were too few.
     """
