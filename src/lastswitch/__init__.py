@@ -108,6 +108,7 @@ _MODULES = (
     "learning",
     "logs",
     "planning",
+    "rules",
     "testing",
     "theory",
 )
