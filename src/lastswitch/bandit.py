@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from lastswitch._checks import check_choice, check_list, check_whole, is_number
 from lastswitch.curves import Curve, naming_arm
 from lastswitch.errors import BanditError, InputTypeError
-from lastswitch.states import States, as_array, as_states
+from lastswitch.states import States, as_array, as_states, check_reach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -225,6 +225,7 @@ def _initial(
         raise BanditError(
             f"initial must be one integer, or one per arm ({len(names)}); got {initial!r}."
         )
+    check_reach(states)
     for name, state in zip(names, states.tolist(), strict=True):
         if state == 0:
             raise BanditError(
