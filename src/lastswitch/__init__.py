@@ -132,6 +132,7 @@ else:
             "learning",
             "logs",
             "planning",
+            "rules",
             "testing",
             "theory",
         ],
