@@ -30,6 +30,7 @@ from lastswitch.errors import LastSwitchError
 from lastswitch.states import state_after, trajectory, transition
 
 if TYPE_CHECKING:
+    from lastswitch.calendar import Calendar
     from lastswitch.experiments import Comparison, Run, compare, simulate
     from lastswitch.files import load_bandit, load_plan, save_bandit, save_plan
     from lastswitch.instances import pinwheel
@@ -64,6 +65,7 @@ __version__ = "0.1.0"
 
 #: Names that load on use, and the module each lives in.
 _LAZY = {
+    "Calendar": "lastswitch.calendar",
     **dict.fromkeys(["Comparison", "Run", "compare", "simulate"], "lastswitch.experiments"),
     **dict.fromkeys(["load_bandit", "load_plan", "save_bandit", "save_plan"], "lastswitch.files"),
     "pinwheel": "lastswitch.instances",
@@ -118,6 +120,7 @@ __all__ = [
     "Anytime",
     "Bandit",
     "BlockProblem",
+    "Calendar",
     "CalibratedCombUCB1",
     "CombUCB1",
     "Comparison",
