@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lastswitch._when import parse_when
-from lastswitch.calendar import Calendar, Period
+from lastswitch.calendar import Calendar
 from lastswitch.errors import CalendarError, InputTypeError
 
 #: (zone, a day on which the clocks go forward, one on which they go back, by how many minutes)
@@ -123,7 +123,7 @@ def test_days_of_23_and_25_hours(zone, forward, back, minutes):
         length = days.end(0).astimezone(UTC) - days.time(0).astimezone(UTC)
         assert length == timedelta(days=1, minutes=change)
         halves = Calendar(day, "30min", zone)
-        assert halves.periods("day", 60)[0] == Period(0, 48 + change // 30, True)
+        assert halves.periods("day", 60)[0] == (0, 48 + change // 30)
 
 
 def test_a_day_that_never_was_has_no_round():
@@ -170,23 +170,30 @@ def test_skipped_rounds_are_not_counted():
 
 @given(st.integers(0, 6), st.integers(1, 40), st.sampled_from(["day", "week", "month"]))
 def test_periods_partition_the_rounds(weekday, length, per):
-    """Every round is in one period; those of one period share it; whole ones are whole."""
+    """Every round is in one period, whose rounds share it and no other round does."""
     first = date(2024, 1, 29) + timedelta(days=weekday)
     calendar = (
         Calendar(first, "12h", skip="thu") if first.weekday() != 3 else Calendar(first, "12h")
     )
     periods = calendar.periods(per, length)
-    assert [p.first for p in periods] == [0, *(p.stop for p in periods[:-1])]
-    assert periods[-1].stop == length
+    assert [first for first, _ in periods[1:]] == [stop for _, stop in periods[:-1]]
+    assert periods[0][0] <= 0 < periods[0][1]
+    assert periods[-1][0] < length <= periods[-1][1]
 
     def key(number):
         day = calendar.day(number)
         return {"day": day, "week": day.isocalendar()[:2], "month": (day.year, day.month)}[per]
 
-    for period in periods:
-        assert len({key(k) for k in range(period.first, period.stop)}) == 1
-        outside = key(period.first - 1) == key(period.first), key(period.stop) == key(period.first)
-        assert period.whole is not any(outside)
+    for first, stop in periods:
+        assert len({key(k) for k in range(first, stop)}) == 1
+        assert key(first - 1) != key(first) != key(stop)
+
+
+def test_periods_beside_months_that_are_closed():
+    """A month keeps its rounds when those around it have none."""
+    summer = Calendar("2024-06-10", skip="2024-02-01..2024-05-31, 2024-07-01..2024-12-31")
+    assert summer.periods("month", 21) == ((-9, 21),)
+    assert summer.periods("month", 22) == ((-9, 21), (21, 52))
 
 
 @given(calendars, st.integers(1, 60))

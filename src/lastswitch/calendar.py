@@ -7,7 +7,7 @@ plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import pairwise
@@ -33,6 +33,12 @@ from lastswitch._when import (
 from lastswitch.errors import CalendarError, InputTypeError
 
 Per = Literal["day", "week", "month"]
+#: What days of one period have in common. 1970 began on a Thursday.
+_PERIODS: dict[str, Callable[[IntArray], IntArray]] = {
+    "day": lambda days: days,
+    "week": lambda days: (days + 3) // 7,
+    "month": lambda days: days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64),
+}
 _KEYS = ("start", "every", "zone", "skip", "day_starts")
 
 
@@ -46,17 +52,6 @@ class Open(NamedTuple):
     round: IntArray
     begin: IntArray
     end: IntArray
-
-
-class Period(NamedTuple):
-    """The rounds of one day, week or month: from ``first`` up to ``stop``.
-
-    ``whole`` is false for one that the rounds asked about hold only a part of.
-    """
-
-    first: int
-    stop: int
-    whole: bool
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -232,33 +227,28 @@ class Calendar:
             )
         return tuple(np.flatnonzero(inside).tolist())
 
-    def periods(self, per: Per, length: int) -> tuple[Period, ...]:
-        """Return the days, weeks or months of the first ``length`` rounds.
+    def periods(self, per: Per, length: int) -> tuple[tuple[int, int], ...]:
+        """Return every day, week or month that the first ``length`` rounds meet.
 
-        Weeks begin on Mondays. The first and the last may be a part of one.
+        Each is its first round and the round after its last, by all rounds it has: the first may
+        begin before round 0 and the last end after the rounds asked about. Weeks begin on Mondays.
 
         Examples
         --------
-        >>> Calendar("2024-06-06").periods("week", 14)
-        (Period(first=0, stop=4, whole=False), Period(first=4, stop=11, whole=True), Period(...
+        >>> Calendar("2024-06-06").periods("week", 14)  # from a Thursday on
+        ((-3, 4), (4, 11), (11, 18))
         """
         check_choice("per", per, get_args(Per), CalendarError)
         size = check_whole("length", length, 1, CalendarError)
         grid, zero = self._open.numbered(0, size)
-        days = grid.day[zero - 1 : zero + size + 1]  # with the rounds before and after
-        if per == "day":
-            keys = days
-        elif per == "week":
-            keys = (days + 3) // 7  # 1970 began on a Thursday
-        else:
-            keys = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-        changes = keys[1:] != keys[:-1]  # between round k - 1 and round k
-        cuts = np.flatnonzero(changes[1:size]) + 1
-        edges = [0, *cuts.tolist(), size]
-        found = [Period(a, b, True) for a, b in pairwise(edges)]
-        found[0] = found[0]._replace(whole=bool(changes[0]))
-        found[-1] = found[-1]._replace(whole=found[-1].whole and bool(changes[size]))
-        return tuple(found)
+        first, last = (int(grid.day[zero + number]) for number in (0, size - 1))
+        far = 32 * max(self._days.every // DAY, 1)  # more than the longest period, and a round
+        grid, zero = self._open.around(self._days.begin(first - far), self._days.begin(last + far))
+        keys = _PERIODS[per](grid.day)
+        begin = int(np.searchsorted(keys, keys[zero]))
+        stop = int(np.searchsorted(keys, keys[zero + size - 1], side="right"))
+        cuts = begin + 1 + np.flatnonzero(np.diff(keys[begin:stop]))
+        return tuple(pairwise([begin - zero, *(cuts - zero).tolist(), stop - zero]))
 
     def length(self, until: str | date) -> int:
         """Return how many rounds, from round 0 on, begin before ``until``; a date is left out.
@@ -298,6 +288,30 @@ class Calendar:
         first = int(np.searchsorted(grid.end, begin, side="right"))
         stop = int(np.searchsorted(grid.begin, end))
         return Open(np.arange(first, stop) - zero, grid.begin[first:stop], grid.end[first:stop])
+
+    def rounds_of_day(self, day: date) -> tuple[tuple[datetime, int | None], ...]:
+        """Return when each round of a day begins, and its number; None for one that is skipped.
+
+        Examples
+        --------
+        >>> shop = Calendar("2024-06-03", every="8h", skip="00:00-08:00")
+        >>> [number for _, number in shop.rounds_of_day(date(2024, 6, 4))]
+        [None, 2, 3]
+        """
+        number = day_number(day)
+        every = self._days.grid(number, number + 1).begin
+        if not len(every):
+            return ()
+        grid, zero = self._open.around(int(every[0]), int(every[-1]))
+        places = np.searchsorted(grid.begin, every)
+        found = zip(every.tolist(), places.tolist(), strict=True)
+        return tuple(
+            (
+                self._moment(begin),
+                place - zero if place < len(grid.begin) and grid.begin[place] == begin else None,
+            )
+            for begin, place in found
+        )
 
     def starting(self, start: str | date) -> Calendar:
         """Return this calendar with another start.
