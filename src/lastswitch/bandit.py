@@ -15,7 +15,7 @@ from lastswitch._checks import check_choice, check_list, check_whole, is_number
 from lastswitch._suggest import suggestion
 from lastswitch.curves import Curve, naming_arm
 from lastswitch.errors import BanditError, InputTypeError
-from lastswitch.states import States, as_array, as_states
+from lastswitch.states import States, as_array, as_states, check_reach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -331,6 +331,7 @@ def _initial(
         raise BanditError(
             f"initial must be one integer, or one per arm ({len(names)}); got {initial!r}."
         )
+    check_reach(states)
     for name, state in zip(names, states.tolist(), strict=True):
         if state == 0:
             raise BanditError(

@@ -64,6 +64,10 @@ class LogError(LastSwitchError, ValueError):
     """An event log that cannot be read as one, or cannot support what was asked of it."""
 
 
+class CalendarError(LastSwitchError, ValueError):
+    """A calendar that cannot be made, a time in none of its rounds, or words it cannot read."""
+
+
 class FileError(LastSwitchError, ValueError):
     """A file that is missing, malformed or of a version this release does not read."""
 
