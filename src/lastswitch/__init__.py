@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from lastswitch.files import (
         load_bandit as load_bandit,
         load_plan as load_plan,
-        save_bandit as save_bandit,
         save_plan as save_plan,
     )
     from lastswitch.instances import pinwheel as pinwheel
@@ -92,7 +91,7 @@ else:
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "simulate"],
-            "files": ["load_bandit", "load_plan", "save_bandit", "save_plan"],
+            "files": ["load_bandit", "load_plan", "save_plan"],
             "instances": ["pinwheel"],
             "learning": [
                 "Anytime",

@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -157,6 +159,24 @@ class Bandit:
         from lastswitch.figures import draw_curves
 
         return draw_curves(self, ax)
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the bandit to a ``.toml`` or ``.json`` file; ``load_bandit`` gives an equal one.
+
+        TOML is for people, who may edit it; JSON carries a digest, so that damage is noticed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import lastswitch as ls
+        >>> bandit = ls.instances.five_arms()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ls.load_bandit(bandit.save(f"{folder}/five.json")) == bandit
+        True
+        """
+        from lastswitch.files import write_bandit
+
+        return write_bandit(self, path)
 
     def check_arm(self, arm: int) -> int:
         """Return ``arm`` if there is one of that number.
