@@ -372,12 +372,13 @@ junk = st.recursive(
     lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(), values, max_size=3),
     max_leaves=5,
 )
+SETTINGS = ["noise", "sigma", "initial", "groups", "plays", "silence", "rules"]
 KEYS = ["name", "rest", "streak", "delays", "shape", "tail", "monotone", "at", "high", "values"]
 arm_tables = st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=3), junk, max_size=5)
-documents = st.dictionaries(st.sampled_from(["version", "noise", "sigma", "initial"]), junk) | (
+documents = st.dictionaries(st.sampled_from(["version", *SETTINGS]), junk) | (
     st.builds(
         lambda top, arms: {**top, "arms": arms},
-        st.dictionaries(st.sampled_from(["noise", "sigma", "initial"]), junk, max_size=1),
+        st.dictionaries(st.sampled_from(SETTINGS), junk, max_size=2),
         st.lists(arm_tables | junk, max_size=3) | junk,
     )
 )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         cycle_reward as cycle_reward,
         repaired_block as repaired_block,
     )
+    from lastswitch.calendar import Calendar as Calendar
     from lastswitch.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
@@ -88,6 +89,7 @@ else:
                 "cycle_reward",
                 "repaired_block",
             ],
+            "calendar": ["Calendar"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "simulate"],
@@ -122,6 +124,7 @@ else:
             "states": ["state_after", "trajectory", "transition"],
         },
         modules=[
+            "calendar",
             "curves",
             "errors",
             "experiments",
@@ -131,6 +134,7 @@ else:
             "learning",
             "logs",
             "planning",
+            "rules",
             "testing",
             "theory",
         ],
