@@ -63,9 +63,20 @@ def test_streams_are_keyed_by_name():
 
 
 def test_a_missing_extra_says_what_to_install():
-    """The message ends in a line to paste."""
-    with pytest.raises(MissingExtraError, match=re.escape("pip install 'lastswitch[logs]'")):
-        load_extra("no_such_module_anywhere", "logs")
+    """What the extra consists of: a line to paste that works in a checkout as well."""
+    with pytest.raises(MissingExtraError) as caught:
+        load_extra("no_such_module_anywhere", "spark")
+    _, _, command = str(caught.value).partition("run: pip install ")
+    assert "'pyspark>=" in command
+    assert "'ibis-framework[duckdb]>=" in command  # the extra "spark" builds on "logs"
+    assert "lastswitch[" not in command
+    assert command.endswith("(the extra 'spark' of lastswitch)")
+
+
+def test_an_extra_nobody_knows_names_the_module():
+    """As in a checkout that is not installed: there is no list to read."""
+    with pytest.raises(MissingExtraError, match=r"pip install no_such_module_anywhere \(the extra"):
+        load_extra("no_such_module_anywhere", "no_such_extra")
 
 
 def test_atomic_writes_leave_the_old_file_when_they_fail(tmp_path):
