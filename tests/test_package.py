@@ -1,13 +1,14 @@
 """The package as a whole: its names, its weight, what it stands on."""
 
 import inspect
-import re
 import subprocess
 import sys
+from difflib import unified_diff
 
 import pytest
 
 import lastswitch as ls
+import public_signatures
 from lastswitch._atomic import write_atomic
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
@@ -31,6 +32,16 @@ def test_public_names_resolve_and_are_documented():
         assert found.__doc__, name
         assert inspect.ismodule(found) or "Examples\n" in found.__doc__, name
     assert set(ls.__all__) <= set(dir(ls))
+
+
+def test_public_names_and_signatures_are_as_promised():
+    """What is public is pinned: nothing is added, dropped or changed by accident."""
+    promised = public_signatures.FILE.read_text(encoding="utf-8").splitlines()
+    found = public_signatures.public_signatures().splitlines()
+    changes = list(unified_diff(promised, found, "promised", "found", lineterm="", n=0))
+    assert not changes, "\n".join(
+        ["Public names changed. If that is meant: make signatures, and commit.", *changes]
+    )
 
 
 def test_modules_load_on_use():
