@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from lastswitch.drawing import INK, MUTED, colour, house_style
+from lastswitch._listing import first_dozen
+from lastswitch.drawing import INK, MUTED, colour, fonts, house_style, legible
 from lastswitch.errors import PlanError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def calendar(plan: Plan) -> str:
             lines.append(f"{text}; {cap(slots, len(plan.block), plan.repeats)}")
     idle = [name for arm, name in enumerate(plan.names) if arm not in plan.block]
     if idle:
-        lines.append(f"not played: {', '.join(idle)}")
+        lines.append(f"not played: {first_dozen(idle, 'the others of plan.names')}")
     return "\n".join(lines)
 
 
@@ -121,7 +122,8 @@ def draw(plan: Plan) -> Figure:
         axes = figure.subplots()
         for arm in range(n_arms):
             _lane(axes, plan, arm, offers[:, arm] / scale)
-        axes.set_yticks(range(n_arms), [_short(name, 18) for name in plan.names])
+        names = [legible(name, 18) for name in plan.names]
+        axes.set_yticks(range(n_arms), names, fontfamily=fonts())
         axes.set_ylim(n_arms - 0.5, -0.6)
         axes.set_xlim(0.3, length + 0.7)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
