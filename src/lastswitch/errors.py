@@ -40,6 +40,10 @@ class ProblemError(LastSwitchError, ValueError):
     """A planning problem that is malformed or has no solution."""
 
 
+class RuleError(LastSwitchError, ValueError):
+    """A rule that makes no sense, or names what is not there."""
+
+
 class PlanError(LastSwitchError, ValueError):
     """A plan that contradicts its own certificate, or a call to a planner that makes no sense."""
 
