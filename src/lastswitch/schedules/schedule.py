@@ -106,6 +106,11 @@ class Schedule:
         """Return the arms of a round: none where it is silent."""
         return self.plan.rounds[number % len(self.plan.rounds)]
 
+    @property
+    def pinned(self) -> frozenset[int]:
+        """The rounds in which a rule pins a play."""
+        return frozenset()
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the days, coloured by arm, and return the axes.
 
@@ -214,7 +219,7 @@ class Schedule:
         >>> import lastswitch as ls
         >>> plan = ls.plan_block(ls.instances.two_arms(), 2)
         >>> feed = plan.calendar(ls.Calendar("2024-06-03")).to_ics(name="radio")
-        >>> [line for line in feed.split("\\r\\n") if line.startswith("DTSTART")]
+        >>> [line for line in feed.splitlines() if line.startswith("DTSTART")]
         ['DTSTART;VALUE=DATE:20240603', 'DTSTART;VALUE=DATE:20240604']
         """
         from lastswitch.schedules.ics import feed
