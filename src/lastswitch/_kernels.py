@@ -41,6 +41,15 @@ def inner(function: F) -> F:
     return cast(F, numba.njit(**_OPTIONS | {"no_cpython_wrapper": True})(function))
 
 
+def hot(function: F) -> F:
+    """Compile ``function`` into the kernels that call it, for their innermost loops.
+
+    A call would hand over every array in a dozen words; this costs nothing.
+    """
+    options = _OPTIONS | {"no_cpython_wrapper": True, "forceinline": True}
+    return cast(F, numba.njit(**options)(function))
+
+
 def announce(what: str, kernel: Callable[..., Any]) -> None:
     """Say, once per process, that ``kernel`` is about to be compiled (if it is not cached).
 

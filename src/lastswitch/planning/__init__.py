@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from lastswitch.planning.cycles import best_cycle, plan_cycle
     from lastswitch.planning.frequency import average_bound
     from lastswitch.planning.optima import Optimum, optimal_average, optimal_total
+    from lastswitch.planning.params import SearchParams
     from lastswitch.planning.plan import Plan, Progress, Solution
-    from lastswitch.planning.planner import Planner
     from lastswitch.planning.problem import BlockProblem, Terminal
     from lastswitch.planning.solve import plan_block
 
@@ -21,8 +21,8 @@ _HOMES = {
     "BlockProblem": "problem",
     "Optimum": "optima",
     "Plan": "plan",
-    "Planner": "planner",
     "Progress": "plan",
+    "SearchParams": "params",
     "Solution": "plan",
     "Terminal": "problem",
     "average_bound": "frequency",
@@ -37,8 +37,8 @@ __all__ = [
     "BlockProblem",
     "Optimum",
     "Plan",
-    "Planner",
     "Progress",
+    "SearchParams",
     "Solution",
     "Terminal",
     "average_bound",

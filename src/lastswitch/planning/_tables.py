@@ -14,6 +14,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
+#: Pays beyond this size are refused: sums of them, and of what is derived from them, must not
+#: overflow.
+LARGEST = 1e100
 
 
 def checked_table(name: str, values: ArrayLike, ndim: int) -> FloatArray:
@@ -26,11 +29,11 @@ def checked_table(name: str, values: ArrayLike, ndim: int) -> FloatArray:
         ) from error
     if table.ndim != ndim:
         raise ProblemError(f"{name} must have {ndim} dimension(s), got shape {table.shape}.")
-    if not np.isfinite(table).all():
-        where = np.argwhere(~np.isfinite(table))[0].tolist()
+    if not (np.abs(table) <= LARGEST).all():  # nor is a NaN
+        where = np.argwhere(~(np.abs(table) <= LARGEST))[0].tolist()
         raise ProblemError(
-            f"{name} must be finite, got {table[tuple(where)]} at {where}; use a "
-            "large finite value for an entry that must be visited."
+            f"{name} must hold numbers of at most {LARGEST:g} in size, got {table[tuple(where)]} "
+            f"at {where}; to forbid or to force an arm in a slot use `allowed`."
         )
     table += 0.0  # -0.0 becomes 0.0: equal pays must have equal bits
     return _frozen(table)

@@ -13,7 +13,6 @@ only.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from fractions import Fraction
@@ -272,23 +271,23 @@ class _Search:
 
     def solve_share(self, users: list[int]) -> float:
         """Search the cycles of ``users`` that use the first of them; return a bound on them."""
-        from lastswitch._kernels import announce
-        from lastswitch.planning.beam import advance
-        from lastswitch.planning.search import Search
+        from lastswitch.planning.certified import solve_automata
 
-        announce("planning", advance)
         left = self.deadline - time.perf_counter()
         seconds = None if math.isinf(left) else max(left, 1e-3)
         automata = cycle_automata([self.machines[arm] for arm in users], self.length)
-        search = Search(automata, self.gap, seconds, self.progress)
-        # A cycle of another share, or cut elsewhere: no block of these automata, but its value
-        # is what a block has to beat.
-        search.block, search.value = np.array(self.block), self.value
-        with contextlib.suppress(KeyboardInterrupt):  # its best so far, and a bound, are at hand
-            search.run()
-        if search.value > self.value:
-            self.offer([users[arm] for arm in search.block])
-        return search.reported_bound()
+        # The best cycle so far is of another share, or cut elsewhere: no block of these automata,
+        # but what a block has to beat.
+        found = solve_automata(
+            automata,
+            gap=self.gap,
+            time_limit=seconds,
+            progress=self.progress,
+            beat=self.value,
+        )
+        if len(found.block):
+            self.offer([users[arm] for arm in found.block])
+        return found.bound
 
 
 def cycle_automata(machines: list[ArmStates], length: int) -> Automata:
