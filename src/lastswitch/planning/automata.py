@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lastswitch._kernels import inner, jit
+from lastswitch._kernels import bare
 from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
 from lastswitch.planning.problem import BlockProblem
 
@@ -176,8 +176,7 @@ def count_states(problem: BlockProblem) -> int:
     >>> count_states(BlockProblem([[0.9]], [[0.1]], [[0.0] * 2]))
     7
     """
-    tables = _tables(problem)
-    return sum(_states_by_slot(problem, tables))
+    return _sizes(problem, _tables(problem))[0]
 
 
 #: The tables of rests and streaks, those of their worth at the end, and that of no pull at all.
@@ -233,38 +232,44 @@ def _flat(table: FloatArray) -> FloatArray:
     return _read_only(np.ascontiguousarray(table[:, :columns]))
 
 
-def _states_by_slot(problem: BlockProblem, tables: _Tables) -> list[int]:
-    """Return how many states each slot has, the end included."""
+def _sizes(problem: BlockProblem, tables: _Tables) -> tuple[int, int]:
+    """Return how many states there are, and how many of them at the end."""
     rest, streak, end_rest, end_streak, _ = tables
-    rests = max(rest.shape[1], end_rest.shape[1])
-    runs = max(streak.shape[1], end_streak.shape[1])
-    before, n_arms = max(problem.run.tolist()), problem.n_arms
-    return [
-        n_arms * (1 + min(t, rests) + min(t + before, runs)) for t in range(problem.length + 1)
-    ]
+    return _count(
+        *problem.first.shape,
+        max(rest.shape[1], end_rest.shape[1]),
+        max(streak.shape[1], end_streak.shape[1]),
+        max(problem.run.tolist()),
+    )
+
+
+@lru_cache(maxsize=64)
+def _count(n_arms: int, length: int, rests: int, runs: int, before: int) -> tuple[int, int]:
+    """Return what :func:`_sizes` does, for tables of these depths and runs before the block."""
+    states = [n_arms * (1 + min(t, rests) + min(t + before, runs)) for t in range(length + 1)]
+    return sum(states), states[-1]
 
 
 def _spelt(problem: BlockProblem, tables: _Tables, twins: IntArray) -> Automata:
     """Return the automata of a block problem with every memory spelt out."""
-    states = _states_by_slot(problem, tables)
-    n = sum(states)
+    n, n_end = _sizes(problem, tables)
     automata = Automata(
         offset=np.empty(problem.length + 2, np.int64),
         idle=np.empty(n, np.int32),
         pull=np.empty(n, np.int32),
         pay=np.empty(n),
-        final=np.empty(states[-1]),
+        final=np.empty(n_end),
         root=np.empty(problem.n_arms, np.int32),
         twins=twins,
     )
     spell_out(
         *(problem.first, *tables, problem.run, problem.allowed, problem.distinct_start),
-        automata,
+        *automata[:6],
     )
     return automata
 
 
-@jit
+@bare
 def spell_out(
     first: FloatArray,
     rest: FloatArray,
@@ -275,27 +280,34 @@ def spell_out(
     run: IntArray,
     allowed: BoolArray,
     distinct: bool,
-    into: Automata,
+    offset: IntArray,
+    idle: StateArray,
+    pull: StateArray,
+    pay: FloatArray,
+    final: FloatArray,
+    root: StateArray,
 ) -> None:
     """Spell out, per slot and arm: not pulled yet (0); rested 1..M; in a run of 1..S.
 
     ``M`` and ``S`` are where the tables end (beyond, they hold their last column), or the slots
-    so far.
+    so far. (A named tuple takes a microsecond longer to hand over than its arrays, which counts
+    for the smallest blocks; and `min` takes longer to compile than the loop it is in.)
     """
     K, d = first.shape
-    offset, idle, pull, pay = into.offset, into.idle, into.pull, into.pay
-    R, S = rest.shape[1], streak.shape[1]
-    most_rest, most_run = max(R, end_rest.shape[1]), max(S, end_streak.shape[1])
+    R, S, end_R, end_S = rest.shape[1], streak.shape[1], end_rest.shape[1], end_streak.shape[1]
+    most_rest = R if end_R < R else end_R
+    most_run = S if end_S < S else end_S
     before = 0  # the longest run before the block
     for i in range(K):
-        before = max(before, run[i])
-    n, next_n = 0, 1 + min(before, most_run)
+        before = run[i] if run[i] > before else before
+    n, next_n = 0, 1 + (before if before < most_run else most_run)
     M, next_M = 0, 0
     offset[0], offset[1] = 0, K * next_n
     for t in range(d):
         M, n = next_M, next_n  # rests to remember in this slot, and memories in all
-        next_M = min(t + 1, most_rest)
-        next_n = 1 + next_M + min(t + 1 + before, most_run)
+        next_M = t + 1 if t + 1 < most_rest else most_rest
+        runs = t + 1 + before
+        next_n = 1 + next_M + (runs if runs < most_run else most_run)
         offset[t + 2] = offset[t + 1] + K * next_n
         choices = 0
         for i in range(K):
@@ -310,39 +322,26 @@ def spell_out(
                     if t == 0:
                         row += run[i]
                 elif x <= M:
-                    rested, row = min(x + 1, most_rest), 1
-                    gain = rest[i, min(x, R) - 1]
+                    rested, row = (x + 1 if x < most_rest else x), 1
+                    gain = rest[i, (x if x < R else R) - 1]
                 else:
                     rested, row = 1, x - M + 1
-                    gain = streak[i, min(x - M, S) - 1]
+                    gain = streak[i, (x - M if x - M < S else S) - 1]
                 idle[s], pull[s], pay[s] = -1, -1, 0.0
                 if choices > 1 or not allowed[t, i]:  # the only arm of a slot may not idle
                     idle[s] = there + rested
                 if allowed[t, i] and not (distinct and t == 1 and x > M):
-                    pull[s] = there + next_M + min(row, most_run)
+                    pull[s] = there + next_M + (row if row < most_run else most_run)
                     pay[s] = gain
-    spell_end(end_rest, end_streak, end_unplayed, next_M, next_n, into)
-
-
-@inner
-def spell_end(
-    end_rest: FloatArray,
-    end_streak: FloatArray,
-    end_unplayed: FloatArray,
-    M: int,
-    n: int,
-    into: Automata,
-) -> None:
-    """Write the roots, and the states of the end: ``n`` per arm, of which ``M`` are rests."""
-    K, end = len(into.root), into.offset[-2]
+    M, n, end = next_M, next_n, offset[d]
     for i in range(K):
-        into.root[i] = i * (into.offset[1] // K)
+        root[i] = i * (offset[1] // K)
         for x in range(n):
             s = i * n + x
-            into.idle[end + s], into.pull[end + s], into.pay[end + s] = -1, -1, 0.0
+            idle[end + s], pull[end + s], pay[end + s] = -1, -1, 0.0
             if x == 0:
-                into.final[s] = end_unplayed[i]
+                final[s] = end_unplayed[i]
             elif x <= M:
-                into.final[s] = end_rest[i, min(x, end_rest.shape[1]) - 1]
+                final[s] = end_rest[i, (x if x < end_R else end_R) - 1]
             else:
-                into.final[s] = end_streak[i, min(x - M, end_streak.shape[1]) - 1]
+                final[s] = end_streak[i, (x - M if x - M < end_S else end_S) - 1]

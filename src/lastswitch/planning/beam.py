@@ -14,18 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._kernels import ONE, hot, index, inner, jit
+from lastswitch._kernels import ONE, bare, bare_inner, hot, index
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray, Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
+from lastswitch.planning.selection import CUT, DROPPED, FLOOR, Found, keep_best
 
 #: Entries of the cursor: slot, next node to expand, nodes in this slot, candidates for the next,
 #: places of the hash table in use, how many children a node may have, and the work of expanding it.
 SLOT, NODE, NODES, CANDIDATES, PLACES, CHILDREN, WORK = 0, 1, 2, 3, 4, 5, 6
-#: Entries of the ledger: best bound dropped for lack of width; bound a candidate has to beat to be
-#: worth anything; bound it has to beat to be among the best of its slot.
-DROPPED, FLOOR, CUT = 0, 1, 2
 
 
 class Guide(NamedTuple):
@@ -51,18 +49,6 @@ class Ways(NamedTuple):
     parent: StateArray
     taken: StateArray
     place: StateArray
-
-
-class Found(NamedTuple):
-    """Candidates for the next slot, as nodes that are not written out yet; and by their hash."""
-
-    value: FloatArray
-    bound: FloatArray
-    key: KeyArray
-    parent: StateArray
-    taken: StateArray
-    place: StateArray
-    table: StateArray
 
 
 class Beam:
@@ -104,11 +90,13 @@ class Beam:
         self._nodes.states[0, 0], self._nodes.bound[0, 0] = machines.root, np.inf
         self._ways = Ways(*(np.empty((d, width), np.int32) for _ in range(3)))
         self._found = Found(
-            np.empty(room),
-            np.empty(room),
-            np.empty(room, np.uint64),
-            *(np.empty(room, np.int32) for _ in range(3)),
-            np.empty(1 << (2 * room).bit_length(), np.int32),
+            value=np.empty(room),
+            bound=np.empty(room),
+            key=np.empty(room, np.uint64),
+            parent=np.empty(room, np.int32),
+            taken=np.empty(room, np.int32),
+            place=np.empty(room, np.int32),
+            table=np.empty(1 << (2 * room).bit_length(), np.int32),
         )
         self._scratch, self._pair = np.empty(room), np.empty((2, n), np.int32)
         # Nodes of twins are compared in sorted order, which takes its time.
@@ -190,7 +178,7 @@ def _state_keys(n: int) -> KeyArray:
     return keys ^ (keys >> np.uint64(27))
 
 
-@jit
+@bare
 def advance(
     m: Machines,
     guide: Guide,
@@ -329,7 +317,7 @@ def look_up(
     return q, False
 
 
-@inner
+@bare_inner
 def same_children(
     m: Machines,
     twins: IntArray,
@@ -359,7 +347,7 @@ def same_children(
     return same
 
 
-@inner
+@bare_inner
 def child_states(
     m: Machines,
     twins: IntArray,
@@ -379,7 +367,7 @@ def child_states(
         out[j] = s
 
 
-@inner
+@bare_inner
 def write_out(
     m: Machines, guide: Guide, nodes: Nodes, ways: Ways, found: Found, t: int, count: int
 ) -> None:
@@ -390,66 +378,3 @@ def write_out(
         child_states(m, guide.twins, nodes.states[here, p], place, taken, nodes.states[there, j])
         nodes.value[there, j], nodes.bound[there, j] = found.value[j], found.bound[j]
         ways.parent[t, j], ways.taken[t, j], ways.place[t, j] = p, taken, place
-
-
-@inner
-def kth_largest(values: FloatArray, n: int, k: int) -> float:
-    """Return the ``k``-th largest of the first ``n`` values, reordering them (quickselect)."""
-    low, high = 0, n - 1
-    while low < high:
-        pivot = values[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if k - 1 <= j:
-            high = j
-        elif k - 1 >= i:
-            low = i
-        else:
-            break
-    return float(values[k - 1])
-
-
-@inner
-def keep_best(
-    n: int, width: int, places: int, found: Found, scratch: FloatArray, ledger: FloatArray
-) -> np.int64:
-    """Keep the ``width`` candidates of largest bound and remember the best bound dropped.
-
-    The table then holds those that are left, in ``places`` places (none: it is not needed again).
-    """
-    for j in range(index(n)):
-        scratch[j] = found.bound[j]
-    cut = kth_largest(scratch, n, width)
-    ledger[CUT] = cut
-    level = width  # how many candidates exactly at the cut may stay
-    for j in range(index(n)):
-        if found.bound[j] > cut:
-            level -= 1
-    kept = index(0)
-    for j in range(index(n)):
-        if found.bound[j] > cut or (found.bound[j] == cut and level > 0):
-            if found.bound[j] == cut:
-                level -= 1
-            found.value[kept], found.bound[kept] = found.value[j], found.bound[j]
-            found.key[kept], found.parent[kept] = found.key[j], found.parent[j]
-            found.taken[kept], found.place[kept] = found.taken[j], found.place[j]
-            kept += ONE
-        elif found.bound[j] > ledger[DROPPED]:
-            ledger[DROPPED] = found.bound[j]
-    for q in range(index(places)):
-        found.table[q] = -1
-    mask = index(places) - ONE
-    for j in range(kept if places > 0 else index(0)):
-        spot = (found.key[j] >> np.uint64(20)) & mask
-        while found.table[spot] >= 0:
-            spot = (spot + ONE) & mask
-        found.table[spot] = j
-    return np.int64(kept)

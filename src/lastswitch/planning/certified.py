@@ -10,6 +10,7 @@ search of their own (:mod:`~lastswitch.planning.tiny`).
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -57,12 +58,13 @@ def solve(
             return Solution(block, value)
     ready()  # no time limit pays for compiling
     began = time.perf_counter()
-    if count_states(problem) > params.most_states:
+    states, seconds = count_states(problem), math.inf if time_limit is None else time_limit
+    if states > min(params.most_states, params.states_per_second * seconds):
         return Solution(greedy_block(problem), plain_bound(problem))
     automata = block_automata(problem)
     if time_limit is not None:
         time_limit -= time.perf_counter() - began
-    return solve_automata(
+    found = solve_automata(
         automata,
         gap=gap,
         time_limit=time_limit,
@@ -71,6 +73,9 @@ def solve(
         prices=None if warm is None else warm.prices,
         params=params,
     )
+    if time.perf_counter() - began < seconds:
+        return found
+    return found._replace(bound=min(found.bound, plain_bound(problem)))
 
 
 def plain_bound(problem: BlockProblem) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._kernels import jit
+from lastswitch._kernels import bare
 from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines, Pause, minimal
 from lastswitch.planning.prices import Prices
@@ -23,7 +23,7 @@ def fixed(prices: Prices, floor: float, pause: Pause | None = None) -> Machines 
     return minimal(left, pause)
 
 
-@jit
+@bare
 def delete(
     m: Machines, price: FloatArray, worth: FloatArray, reached: FloatArray, slack: float
 ) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import hot, inner, jit
+from lastswitch._kernels import bare, bare_inner, hot
 from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
 from lastswitch.planning.automata import Automata, StateArray
 
@@ -163,7 +163,7 @@ class Book(NamedTuple):
     table: StateArray
 
 
-@jit
+@bare
 def merge_states(old: Machines, new: Machines, book: Book, cursor: IntArray, budget: int) -> bool:
     """Write the minimal machines into ``new``; return whether that is done within ``budget``.
 
@@ -189,7 +189,7 @@ def merge_states(old: Machines, new: Machines, book: Book, cursor: IntArray, bud
     return True
 
 
-@inner
+@bare_inner
 def mark(old: Machines, seen: BoolArray, t: int) -> int:
     """Mark what the marked states of slot ``t`` lead to; return how many states were looked at."""
     looked = 0
@@ -206,7 +206,7 @@ def mark(old: Machines, seen: BoolArray, t: int) -> int:
     return looked
 
 
-@inner
+@bare_inner
 def merge_slot(old: Machines, new: Machines, book: Book, cursor: IntArray, t: int) -> int:
     """Write the classes of slot ``t``; return how many states were looked at."""
     d = old.lo.shape[1] - 1

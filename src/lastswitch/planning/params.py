@@ -25,6 +25,9 @@ class SearchParams:
         ``long_steps`` more, and machines are minimal from the start.
     most_states
         Beyond this many states nothing is built: the answer is a greedy block and a plain bound.
+    states_per_second
+        How many states can be built; with a time limit too short for those there are, the answer
+        is that, too.
     most_memory
         Bytes beyond which the beam stops widening, and the answer keeps a gap.
     scout, narrow, widen
@@ -73,6 +76,7 @@ class SearchParams:
     tiny_share: float = 0.7
     large: int = 1_000
     most_states: int = 60_000_000
+    states_per_second: float = 1e7
     most_memory: int = 1 << 30
     scout: int = 8
     narrow: int = 32

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._kernels import ONE, hot, index, jit
+from lastswitch._kernels import ONE, bare, hot, index
 from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
@@ -55,7 +55,7 @@ class Prices:
     machines
         What is priced.
     price
-        Prices to start from; a share of the best pay of each slot by default.
+        Prices to start from, by slot; the best pays by default.
     claims
         Claims to start from, if the machines were priced before in another form.
     params
@@ -71,9 +71,7 @@ class Prices:
     ) -> None:
         m, d = machines, machines.length
         self.machines = machines
-        if price is None:
-            share = params.first_share if len(m.root) <= d else 1.0
-            price = share * best_pays(m)
+        price = best_pays(m) if price is None else price
         self._descent = Descent(
             price=np.array(price, dtype=np.float64),
             trial=np.empty(d),
@@ -150,7 +148,7 @@ def best_pays(machines: Machines) -> FloatArray:
     return best[::up]
 
 
-@jit
+@bare
 def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int) -> None:
     """Lower the bound, sum of prices + sum of the roots' worth, over the prices.
 

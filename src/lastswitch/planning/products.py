@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import hot, jit
+from lastswitch._kernels import bare, hot
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, Machines, Pause, minimal
@@ -99,7 +99,7 @@ def _longer(part: NDArray[Any], room: int) -> NDArray[Any]:
     return longer
 
 
-@jit
+@bare
 def pair_states(
     m: Machines,
     price: FloatArray,

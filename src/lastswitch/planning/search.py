@@ -91,7 +91,8 @@ class Search:
         self.block: IntArray | None = None
         self.value, self.bound = beat, math.inf
         self.price: FloatArray | None = None
-        self.rounding = self.smallest = 0.0
+        self.rounding = 0.0
+        self._pays: list[FloatArray] = []
         self.slack = math.inf  # from the bound down to the floor when arcs were last deleted
         self.settled = -math.inf  # blocks worth no more than this may have been given up
         # Twins next to each other, as the beam wants them.
@@ -121,6 +122,8 @@ class Search:
         Blocks better by less than the rounding were not looked for, so a bound that says they do
         not exist would be wrong where such a difference counts.
         """
+        if self.bound == math.inf:  # stopped before there were prices
+            self._lower(self._plain_bound())
         if self.bound > self.value + self.rounding:
             return self.bound
         return self.value + self.rounding if self._blurred else self.value
@@ -143,8 +146,6 @@ class Search:
         params = self.params
         machines = self._machines()
         machines = machines._replace(root=machines.root[[arms[0] for arms in self.members]])
-        ends = max(float(machines.final.max()), 0.0) if machines.final.any() else 0.0
-        self._lower(float(best_pays(machines).sum()) + ends * len(machines.root))
         self._measure(machines)
         prices = self._priced(machines, price)
         width = params.narrow
@@ -169,9 +170,19 @@ class Search:
             prices = self._trimmed(prices)
             width *= params.widen
 
+    def _plain_bound(self) -> float:
+        """Return the best pay of each slot and the best end of each arm, summed up."""
+        a, end = self.automata, self.automata.offset[-2]
+        pays = np.where(a.pull[:end] >= 0, a.pay[:end], -np.inf)
+        best = np.maximum.reduceat(pays, a.offset[:-2])
+        return float(best.sum()) + a.n_arms * float(a.final.max())
+
     def _machines(self) -> Machines:
         """Return the machines to begin with: minimal, unless it may be over sooner than that."""
         a, end = self.automata, self.automata.offset[-2]
+        if len(a.idle) > self.params.states_per_second * (self.deadline - time.perf_counter()):
+            self.deadline = -math.inf  # no time for this many: a greedy block is the answer
+        self._check()
         small = a.length * a.n_arms <= self.params.large
         if small and min(a.idle[:end].min(), a.pull[:end].min()) >= 0:
             return as_machines(a)  # nothing is forbidden, so there are no dead ends
@@ -182,17 +193,17 @@ class Search:
 
     def _measure(self, machines: Machines) -> None:
         """Say how much sums of the pays that are left may differ by rounding alone."""
-        largest, smallest = 0.0, math.inf
-        for pays in (machines.gain, machines.final):
-            sizes = np.abs(pays)
-            largest = max(largest, float(sizes.max(initial=0.0)))
-            smallest = min(smallest, float(sizes.min(where=sizes > 0.0, initial=math.inf)))
-        self.rounding, self.smallest = ROUNDING * machines.length * largest, smallest
+        self._pays = [part for part in (machines.gain, machines.final) if len(part)]
+        largest = max(max(part.max(), -part.min()) for part in self._pays)
+        self.rounding = ROUNDING * machines.length * float(largest)
 
     @property
     def _blurred(self) -> bool:
-        """Whether pays so large are left that rounding may show in the value."""
-        return self.rounding > VISIBLE * max(abs(self.value), self.smallest)
+        """Whether pays so large are left that rounding may show: in the value, or in a pay."""
+        if self.rounding <= VISIBLE * abs(self.value):
+            return False
+        sizes = np.abs(np.concatenate(self._pays))
+        return self.rounding > VISIBLE * float(sizes.min(where=sizes > 0.0, initial=math.inf))
 
     def _lower(self, bound: float) -> None:
         """Take note of a bound on every block that has not been given up."""
@@ -211,14 +222,20 @@ class Search:
         if self.progress is not None and now > self.told + self.params.tell_every:
             self.told = now
             self.progress(now - self.began, self.value, self.bound)
-        if self.bound <= self.floor or now > self.deadline:
+        if self.bound <= max(self.floor, self.settled) or now > self.deadline:
             raise _Done
 
     def _priced(self, machines: Machines, price: FloatArray | None) -> Prices:
         """Return good prices, and find a first incumbent on the way."""
         fits = price is not None and len(price) == machines.length
-        params = self.params
-        prices = self._adopt(Prices(machines, price if fits else None, params=params))
+        params, best = self.params, best_pays(machines)
+        # No bound is worse than this one: the best pay of each slot, the best end of each machine.
+        self._lower(float(best.sum()) + len(machines.root) * float(machines.final.max()))
+        if not fits:
+            # With more arms than slots, everyone claims too much at less than the best pay.
+            share = params.first_share if len(machines.root) <= machines.length else 1.0
+            price = share * best
+        prices = self._adopt(Prices(machines, price, params=params))
         if fits:
             prices.slow_down(params.warm_theta)
         self._beam(prices, params.scout)
@@ -263,9 +280,10 @@ class Search:
         if machines is None:
             self._lower(-math.inf)
             raise _Done
-        if machines.size > self.params.trim_again * prices.machines.size and not self._blurred:
+        if self._blurred:
+            self._measure(machines)
+        elif machines.size > self.params.trim_again * prices.machines.size:
             return prices
-        self._measure(machines)
         return self._adopt(Prices(machines, prices.price, prices.claims, self.params))
 
     def _joined(self, prices: Prices, limit: int) -> Prices:
@@ -320,9 +338,7 @@ class Search:
 
     def _beam(self, prices: Prices, width: int) -> None:
         """Run one pass of the beam and take its block and its bound."""
-        beam = Beam(
-            prices.machines, self.twins, width, prices.worth, prices.price, self.params
-        )
+        beam = Beam(prices.machines, self.twins, width, prices.worth, prices.price, self.params)
         floor = self._give_up_to_floor()
         while not beam.run(floor, self.params.slice):
             self._lower(beam.open_bound())

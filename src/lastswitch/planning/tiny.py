@@ -6,28 +6,15 @@ search itself, so the automata are used as they come.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from lastswitch._kernels import hot, inner, jit
+from lastswitch._kernels import bare, bare_inner, hot
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import Automata, StateArray
 from lastswitch.planning.params import DEFAULT, SearchParams
 
 #: A gap below this share of the value, or of the smallest pay, is not to be seen.
 VISIBLE = 1e-9
-
-
-class Scratch(NamedTuple):
-    """Where the search works: the worth of every state; by slot, sums, bounds, states and arms."""
-
-    worth: FloatArray
-    sums: FloatArray
-    bounds: FloatArray
-    state: StateArray
-    arms: IntArray
-    where: IntArray
 
 
 def solve_tiny(
@@ -48,7 +35,9 @@ def solve_tiny(
     """
     n_arms, d = len(automata.root), len(automata.offset) - 2
     block = np.zeros(d, np.int64)
-    scratch = Scratch(
+    value: float = tiny_block(
+        *automata[:6],
+        *(block, rounding, params.tiny_share, params.tiny_nodes),
         np.empty(len(automata.idle)),
         np.zeros((2, d + 1)),
         np.empty((d, n_arms)),
@@ -56,29 +45,40 @@ def solve_tiny(
         np.empty((d, n_arms), np.int64),
         np.zeros((3, d), np.int64),
     )
-    value = tiny_block(automata, block, scratch, rounding, params.tiny_share, params.tiny_nodes)
     return block, value
 
 
-@jit
+@bare
 def tiny_block(
-    automata: Automata,
+    offset: IntArray,
+    idle: StateArray,
+    pull: StateArray,
+    pay: FloatArray,
+    final: FloatArray,
+    root: StateArray,
     block: IntArray,
-    scratch: Scratch,
     rounding: float,
     share: float,
     most_nodes: int,
+    worth: FloatArray,
+    sums: FloatArray,
+    bounds: FloatArray,
+    state: StateArray,
+    arms: IntArray,
+    where: IntArray,
 ) -> float:
-    """Write the best block into ``block`` and return its value; NaN if the search gave up."""
-    idle, pull, pay, worth = automata.idle, automata.pull, automata.pay, scratch.worth
-    state, arms, bounds = scratch.state, scratch.arms, scratch.bounds
-    K, d = len(automata.root), len(block)
-    ahead, earned = scratch.sums[0], scratch.sums[1]
-    count, tried, path = scratch.where[0], scratch.where[1], scratch.where[2]
-    largest, smallest = potentials(automata, share, worth, ahead)
+    """Write the best block into ``block`` and return its value; NaN if the search gave up.
+
+    The arms are given as the fields of :class:`Automata`, which are quicker to hand over than the
+    tuple they are in. The arrays from ``worth`` on are scratch.
+    """
+    K, d = len(root), len(block)
+    ahead, earned = sums[0], sums[1]
+    count, tried, path = where[0], where[1], where[2]
+    largest, smallest = potentials(offset, idle, pull, pay, final, share, worth, ahead)
     rounding *= d * largest
     for i in range(K):
-        state[0, i] = automata.root[i]
+        state[0, i] = root[i]
     best = -np.inf
     t, nodes = 0, 0
     count[0] = -1  # not listed yet
@@ -112,19 +112,25 @@ def tiny_block(
     return best
 
 
-@inner
+@bare_inner
 def potentials(
-    automata: Automata, share: float, worth: FloatArray, ahead: FloatArray
+    offset: IntArray,
+    idle: StateArray,
+    pull: StateArray,
+    pay: FloatArray,
+    final: FloatArray,
+    share: float,
+    worth: FloatArray,
+    ahead: FloatArray,
 ) -> tuple[float, float]:
     """Fill the worth of every state and the prices ahead of every slot.
 
     Returns the sizes of the largest pay and of the smallest that is not 0.
     """
-    offset, idle, pull, pay = automata.offset, automata.idle, automata.pull, automata.pay
     d = len(offset) - 2
     largest, smallest = 0.0, np.inf
     for s in range(offset[d], offset[d + 1]):
-        worth[s] = automata.final[s - offset[d]]
+        worth[s] = final[s - offset[d]]
         largest, smallest = sizes(worth[s], largest, smallest)
     for t in range(d - 1, -1, -1):
         top = -np.inf
@@ -148,7 +154,7 @@ def sizes(pay: float, largest: float, smallest: float) -> tuple[float, float]:
     return max(size, largest), smallest if size == 0.0 else min(size, smallest)
 
 
-@inner
+@bare_inner
 def children(
     state: StateArray,
     idle: StateArray,
