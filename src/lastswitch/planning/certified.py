@@ -20,6 +20,7 @@ from lastswitch._kernels import announce
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import Automata, block_automata, count_states, plain_automata
 from lastswitch.planning.beam import advance
+from lastswitch.planning.brute_force import free_choice_bound
 from lastswitch.planning.greedy import greedy_block
 from lastswitch.planning.params import DEFAULT, SearchParams
 from lastswitch.planning.plan import Plan, Progress, Solution
@@ -60,7 +61,7 @@ def solve(
     began = time.perf_counter()
     states, seconds = count_states(problem), math.inf if time_limit is None else time_limit
     if states > min(params.most_states, params.states_per_second * seconds):
-        return Solution(greedy_block(problem), plain_bound(problem))
+        return Solution(greedy_block(problem), free_choice_bound(problem))
     automata = block_automata(problem)
     if time_limit is not None:
         time_limit -= time.perf_counter() - began
@@ -75,33 +76,7 @@ def solve(
     )
     if time.perf_counter() - began < seconds:
         return found
-    return found._replace(bound=min(found.bound, plain_bound(problem)))
-
-
-def plain_bound(problem: BlockProblem) -> float:
-    """Return a bound in no time: the best pay any allowed arm could get in each slot.
-
-    Examples
-    --------
-    >>> plain_bound(BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2))
-    1.1
-    """
-    tables = [problem.first]  # by arm and slot: the best pay of any state it may be in
-    for t_from, table in ((1, problem.streak), (2, problem.rest)):
-        if problem.length > t_from:
-            slots = np.arange(problem.length) - t_from
-            # A run from before the block may be as long as it likes.
-            ahead = np.maximum.accumulate(table, axis=1)
-            if t_from == 1 and problem.run.any():
-                ahead = np.broadcast_to(table.max(axis=1, keepdims=True), table.shape)
-            reached = ahead[:, np.clip(slots, 0, table.shape[1] - 1)]
-            tables.append(np.where(slots >= 0, reached, -np.inf))
-    best = np.where(problem.allowed.T, np.max(tables, axis=0), -np.inf).max(axis=0)
-    end = problem.terminal
-    if end is None:
-        return float(best.sum())
-    ends = [end.rest.max(axis=1), end.streak.max(axis=1), end.unplayed]
-    return float(best.sum() + np.max(ends, axis=0).sum())
+    return found._replace(bound=min(found.bound, free_choice_bound(problem)))
 
 
 def solve_automata(
