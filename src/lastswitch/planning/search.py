@@ -93,6 +93,7 @@ class Search:
         self.price: FloatArray | None = None
         self.rounding = 0.0
         self._pays: list[FloatArray] = []
+        self._plain = False  # whether the machines may have states that no block visits
         self.slack = math.inf  # from the bound down to the floor when arcs were last deleted
         self.settled = -math.inf  # blocks worth no more than this may have been given up
         # Twins next to each other, as the beam wants them.
@@ -147,6 +148,7 @@ class Search:
         machines = self._machines()
         machines = machines._replace(root=machines.root[[arms[0] for arms in self.members]])
         self._measure(machines)
+        self._sharpen()
         prices = self._priced(machines, price)
         width = params.narrow
         while True:
@@ -185,6 +187,7 @@ class Search:
         self._check()
         small = a.length * a.n_arms <= self.params.large
         if small and min(a.idle[:end].min(), a.pull[:end].min()) >= 0:
+            self._plain = True
             return as_machines(a)  # nothing is forbidden, so there are no dead ends
         machines = compact(a, self._check)
         if machines is None:
@@ -196,6 +199,14 @@ class Search:
         self._pays = [part for part in (machines.gain, machines.final) if len(part)]
         largest = max(max(part.max(), -part.min()) for part in self._pays)
         self.rounding = ROUNDING * machines.length * float(largest)
+
+    def _sharpen(self) -> None:
+        """Measure again, where it matters, without the pays of states that no block visits."""
+        if self._plain and self.answered and self._blurred:
+            machines = compact(self.automata)
+            if machines is not None:
+                self._measure(machines)
+        self._plain &= not self.answered
 
     @property
     def _blurred(self) -> bool:
@@ -349,6 +360,7 @@ class Search:
             self.block, self.value = np.array([self.members[i][j] for i, j in way]), value
         elif not self.answered and beam.dropped == -math.inf:
             raise ProblemError("no block gives every slot to exactly one arm.")
+        self._sharpen()
         self._lower(beam.dropped)
         self._check()
 
