@@ -126,6 +126,14 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
             write()
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 300])
+def test_a_name_no_file_can_have_is_refused(tmp_path, name):
+    """The system's reasons are passed on, and nothing is left behind."""
+    with pytest.raises(FileError, match="cannot write"):
+        write_atomic(tmp_path / name, "text")
+    assert not list(tmp_path.iterdir())
+
+
 def test_atomic_writes_are_as_readable_as_any_other_file(tmp_path):
     """A file written whole has the permissions the user's settings give to new files."""
     (tmp_path / "plain.txt").write_text("a")
