@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch import _block_reference as reference
 from lastswitch.curves import constant
-from lastswitch.errors import BanditError, BlockError, InputTypeError
+from lastswitch.errors import StateError, BlockError, InputTypeError
 from strategies import bandits, blocks, states
 
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_played_is_refused():
         ls.cycle_reward(bandit, [0, 2])
     with pytest.raises(InputTypeError, match="list of integers"):
         ls.calibrated_reward(bandit, ["a"])
-    with pytest.raises(BanditError, match=r"one state per arm \(2\), got 3"):
+    with pytest.raises(StateError, match="2 integer states, one per arm; got"):
         ls.block_reward(bandit, [0], start=[1, 1, 1])
 
 

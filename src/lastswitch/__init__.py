@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         plan_block as plan_block,
         plan_cycle as plan_cycle,
     )
+    from lastswitch.schedules import Schedule as Schedule
     from lastswitch.states import (
         state_after as state_after,
         trajectory as trajectory,
@@ -138,6 +139,7 @@ else:
                 "plan_block",
                 "plan_cycle",
             ],
+            "schedules": ["Schedule"],
             "states": ["state_after", "trajectory", "transition"],
         },
         modules=[
