@@ -17,6 +17,7 @@ import base64
 import json
 import math
 import re
+import tomllib
 import zlib
 from binascii import Error as Base64Error
 from collections.abc import Mapping
@@ -259,6 +260,23 @@ def parse_json(text: str, where: str) -> Any:
         raise
     except ValueError as error:
         raise FileError(f"{where} is not JSON: {error}; was it cut short?") from error
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Return the tables of a TOML text that a person wrote.
+
+    Examples
+    --------
+    >>> parse_toml("horizon = ", "sweep.toml")
+    Traceback (most recent call last):
+    lastswitch.errors.FileError: sweep.toml is not valid TOML: Invalid value (at end of document).
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise FileError(f"{where} is nested too deep; no file of ours is.") from error
+    except ValueError as error:
+        raise FileError(f"{where} is not valid TOML: {error}.") from error
 
 
 def _refuse_format(found: object, kind: str, where: str) -> NoReturn:

@@ -84,7 +84,7 @@ def test_a_sweep_says_what_the_call_says(folder):
 def test_what_is_wrong_in_a_sweep_is_named(folder, old, new, message):
     """The file, the entry and the slip, before anything runs."""
     (folder / "sweep.toml").write_text(GOOD.replace(old, new, 1))
-    with pytest.raises(ExperimentError, match=re.escape("sweep.toml")) as caught:
+    with pytest.raises(ls.LastSwitchError, match=re.escape("sweep.toml")) as caught:
         read_sweep(folder / "sweep.toml")
     assert re.search(message, str(caught.value))
 
@@ -98,8 +98,16 @@ def test_a_policy_that_does_not_fit_an_instance_is_told_before_anything_runs(fol
 
 def test_a_missing_sweep_is_told():
     """No traceback for a wrong path."""
-    with pytest.raises(ExperimentError, match="does not exist"):
+    with pytest.raises(ls.errors.FileError, match="does not exist"):
         read_sweep("nowhere.toml")
+
+
+def test_a_sweep_nested_too_deep_is_told(tmp_path):
+    """In words, however deep the parser can go."""
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
+    with pytest.raises(ls.errors.FileError, match="nested too deep"):
+        read_sweep(tmp_path / "deep.toml")
+
 
 
 @pytest.mark.parametrize(("name", "file"), [("a b", "a-b"), ("../x", "..-x"), (":", "unnamed")])
