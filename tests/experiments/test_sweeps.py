@@ -109,7 +109,6 @@ def test_a_sweep_nested_too_deep_is_told(tmp_path):
         read_sweep(tmp_path / "deep.toml")
 
 
-
 @pytest.mark.parametrize(("name", "file"), [("a b", "a-b"), ("../x", "..-x"), (":", "unnamed")])
 def test_names_become_safe_file_names(name, file):
     """An instance's name never leaves the folder."""
