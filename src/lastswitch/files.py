@@ -150,7 +150,7 @@ def save_plan(plan: Plan, path: str | PathLike[str]) -> Path:
 
     if not isinstance(plan, Plan):
         raise InputTypeError(f"save_plan needs a Plan, got {type(plan).__name__}.")
-    return _write_json(check_path(path), plan.to_dict())
+    return plan.save(check_path(path))
 
 
 def load_plan(path: str | PathLike[str]) -> Plan:
