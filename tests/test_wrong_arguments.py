@@ -11,10 +11,11 @@ import pyarrow
 import pytest
 
 import lastswitch as ls
-from lastswitch import curves, instances, learning, theory
+from lastswitch import curves, instances, learning
 from lastswitch.environment import LSDEnv
 from lastswitch.experiments.sweeps import read_sweep
 from lastswitch.files import bandit_to_dict, find_bandit
+from lastswitch.paper import theory
 
 BANDIT = ls.Bandit([ls.Curve([0.1, 0.9], [0.1, 0.0]), ls.curves.constant(0.3)])
 PLAN = ls.Plan((0, 1), 1.0, 1.0)

@@ -107,9 +107,9 @@ _MODULES = (
     "instances",
     "learning",
     "logs",
+    "paper",
     "planning",
     "testing",
-    "theory",
 )
 #: Modules that need an extra to load; ``dir`` leaves them out, since ``help`` loads what it lists.
 _EXTRA_MODULES = ("environment",)

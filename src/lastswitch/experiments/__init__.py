@@ -1,4 +1,4 @@
-"""Play policies on bandits, compare them, and redo the paper's experiments.
+"""Play policies on bandits and compare them.
 
 Names load on use: a simulation does not pay for plots, nor a plot for a cluster.
 """
@@ -9,21 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lastswitch.experiments.comparing import (
+    from lastswitch.experiments.comparison import Comparison
+    from lastswitch.experiments.experiment import (
         Experiment,
         FailedTasksError,
         compare,
         run_experiments,
     )
-    from lastswitch.experiments.comparison import Comparison
-    from lastswitch.experiments.reproduction import reproduce
     from lastswitch.experiments.simulation import Run, simulate
     from lastswitch.experiments.sweeps import read_sweep, run_sweep
 
 _HOMES = {
     "Comparison": "comparison",
-    **dict.fromkeys(["Experiment", "FailedTasksError", "compare", "run_experiments"], "comparing"),
-    "reproduce": "reproduction",
+    **dict.fromkeys(["Experiment", "FailedTasksError", "compare", "run_experiments"], "experiment"),
     **dict.fromkeys(["Run", "simulate"], "simulation"),
     **dict.fromkeys(["read_sweep", "run_sweep"], "sweeps"),
 }
@@ -35,7 +33,6 @@ __all__ = [
     "Run",
     "compare",
     "read_sweep",
-    "reproduce",
     "run_experiments",
     "run_sweep",
     "simulate",

@@ -38,8 +38,8 @@ from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.errors import ExperimentError, LastSwitchError
 from lastswitch.experiments.backends import Backend
-from lastswitch.experiments.comparing import Experiment, FailedTasksError, run_experiments
 from lastswitch.experiments.comparison import Comparison
+from lastswitch.experiments.experiment import Experiment, FailedTasksError, run_experiments
 from lastswitch.experiments.progress import Report
 from lastswitch.experiments.tasks import Factory
 

@@ -11,15 +11,15 @@ from typing import NamedTuple
 from lastswitch._atomic import write_atomic
 from lastswitch.errors import ExperimentError, FileError
 from lastswitch.experiments.backends import Backend
-from lastswitch.experiments.comparing import FailedTasksError, run_experiments
 from lastswitch.experiments.comparison import Comparison
-from lastswitch.experiments.findings import findings, summary
-from lastswitch.experiments.paper import RUNS, paper_experiments
-from lastswitch.experiments.paper_figures import PICTURES, save_picture
+from lastswitch.experiments.experiment import FailedTasksError, run_experiments
 from lastswitch.experiments.progress import Report
-from lastswitch.experiments.report import render_report
 from lastswitch.experiments.runner import Task, run_tasks
-from lastswitch.experiments.table_1 import RESTS, SAMPLES, STREAKS, Cell, measure_cell
+from lastswitch.paper.figures import PICTURES, save_picture
+from lastswitch.paper.findings import findings, summary
+from lastswitch.paper.report import render_report
+from lastswitch.paper.settings import RUNS, paper_experiments
+from lastswitch.paper.table_1 import RESTS, SAMPLES, STREAKS, Cell, measure_cell
 
 #: Runs, rounds and random blocks of a quick look.
 QUICK_RUNS, QUICK_HORIZON, QUICK_SAMPLES = 2, 1100, 200

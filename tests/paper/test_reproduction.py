@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch.cli import main
 from lastswitch.errors import ExperimentError
-from lastswitch.experiments.findings import Finding, conclusions, settled, total_at
-from lastswitch.experiments.paper import paper_experiments
-from lastswitch.experiments.paper_figures import COLOURS, PICTURES
 from lastswitch.experiments.plots import comparison_figure, spread
-from lastswitch.experiments.reproduction import reproduce
-from lastswitch.experiments.table_1 import RESTS, STREAKS, Cell, measure_cell
+from lastswitch.paper.figures import COLOURS, PICTURES, figure_1
+from lastswitch.paper.findings import Finding, conclusions, settled, total_at
+from lastswitch.paper.reproduction import reproduce
+from lastswitch.paper.settings import paper_experiments
+from lastswitch.paper.table_1 import RESTS, STREAKS, Cell, measure_cell
 
 #: One process runs all of these, so that the paper is reproduced once.
 pytestmark = pytest.mark.xdist_group("reproduction")
@@ -217,3 +217,13 @@ def test_a_view_that_is_not_there_is_refused(five):
     """The nearest name is suggested."""
     with pytest.raises(ExperimentError, match="did you mean 'regret'"):
         five.plot("regrets")
+
+
+def test_figure_1_compares_the_two_models():
+    """LSD on the left, delays on the right; curves above, moves below."""
+    figure = figure_1()
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["LSD bandits", "Delay-dependent rewards", "", ""]
+    lines = [[line.get_xydata() for line in axes.lines] for axes in figure.axes[:2]]
+    streak_side = [{y for line in panel for x, y in line if x < 0} for panel in lines]
+    assert len(streak_side[0]) > 2 * len(streak_side[1])

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch.experiments.comparison import Comparison
-from lastswitch.experiments.paper import (
+from lastswitch.experiments.statistics import standard_error
+from lastswitch.experiments.tables import Column, Table
+from lastswitch.paper.settings import (
     COMB,
     CS_BEST,
     CS_WORST,
@@ -19,9 +21,7 @@ from lastswitch.experiments.paper import (
     ROTATION,
     PaperExperiment,
 )
-from lastswitch.experiments.statistics import standard_error
-from lastswitch.experiments.table_1 import N_ARMS, Cell
-from lastswitch.experiments.tables import Column, Table
+from lastswitch.paper.table_1 import N_ARMS, Cell
 
 #: The last share of the rounds, over which a policy's settled reward per round is taken.
 SETTLED = 0.1
