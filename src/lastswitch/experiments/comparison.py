@@ -20,10 +20,10 @@ from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.errors import ExperimentError, FileError, LastSwitchError
 from lastswitch.experiments.simulation import by_state
-from lastswitch.experiments.statistics import STATED, Interval, t_interval
 from lastswitch.experiments.tables import Column, Table
 from lastswitch.experiments.tasks import Outcome, checkpoints
 from lastswitch.files import bandit_from_dict, bandit_to_dict
+from lastswitch.intervals import STATED, Interval, t_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

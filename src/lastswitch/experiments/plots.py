@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lastswitch._checks import check_choice, check_list
 from lastswitch.drawing import INK, colour, house_style
 from lastswitch.errors import ExperimentError
-from lastswitch.experiments.statistics import t_interval
+from lastswitch.intervals import t_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

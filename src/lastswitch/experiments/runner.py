@@ -17,7 +17,7 @@ from lastswitch.experiments.store import TaskStore
 Result = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Task:
     """A pure function and its arguments, named for people and for the store.
 
@@ -26,7 +26,8 @@ class Task:
     label
         What an error calls it.
     key
-        The hash of everything it depends on.
+        The hash of everything its result depends on; empty if that cannot be told, and then
+        nothing is kept.
     origin
         Where its result comes from, kept with the result.
 
@@ -82,9 +83,11 @@ def run_tasks(
     """
     results: dict[int, Result] = {}
     if store is not None:
-        found = ((at, store.get(task.key)) for at, task in enumerate(tasks))
+        found = ((at, store.get(task.key)) for at, task in enumerate(tasks) if task.key)
         results = {at: result for at, result in found if result is not None}
     missing = [at for at in range(len(tasks)) if at not in results]
+    if store is not None and any(tasks[at].key for at in missing):
+        store.open()  # a folder that cannot be written to is told before anything runs
     failures: dict[int, Failure] = {}
     calls = [
         (_attempt, (at, tasks[at].label, tasks[at].function, tasks[at].given)) for at in missing
@@ -98,8 +101,8 @@ def run_tasks(
                         failures[at] = result
                     else:
                         results[at] = result
-                        if store is not None:
-                            task = tasks[at]
+                        task = tasks[at]
+                        if store is not None and task.key:
                             store.put(task.key, result, dict(task.origin), task.label)
                     report(len(results) + len(failures), len(tasks))
     return results, [failures[at] for at in sorted(failures)]

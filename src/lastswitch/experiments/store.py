@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,20 @@ from typing import Any
 from lastswitch.errors import ExperimentError
 from lastswitch.learning.saving import decode, encode
 
-FORMAT = "lastswitch-task"
+FORMAT = "lastswitch/task"
 
 
 class TaskStore:
-    """Finished tasks by key, in ``folder`` (made if it is not there).
+    """Finished tasks by key, in ``folder``; nothing is written there before :meth:`open`.
+
+    A store that holds all that is asked for may be read-only. Several processes and threads may
+    write to one folder at once.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = TaskStore(folder)
+    ...     store = TaskStore(folder).open()
     ...     store.put("ab12", {"total": 3.5}, {"seed": 0}, "greedy, run 0")
     ...     TaskStore(folder).get("ab12"), store.get("cd34")
     ({'total': 3.5}, None)
@@ -37,12 +41,13 @@ class TaskStore:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self._incoming = self.folder / "incoming"
-        # Another process may be writing to the same folder: its files must not be ours.
-        self._mine = f"{socket.gethostname()}-{os.getpid()}"
+
+    def open(self) -> TaskStore:
+        """Make the folder if it is not there, and refuse one that cannot be written to."""
         try:
             self._incoming.mkdir(parents=True, exist_ok=True)
             self._clear_abandoned()
-            probe = self._incoming / f"{self._mine}.probe"
+            probe = self._temporary("probe")
             probe.write_bytes(b"")
             probe.unlink()
         except OSError as error:
@@ -50,6 +55,7 @@ class TaskStore:
                 f"cannot keep results in {self.folder}: {error.strerror or error}; "
                 "choose a folder that can be written to."
             ) from error
+        return self
 
     def get(self, key: str) -> Any | None:
         """Return what was stored under ``key``, or ``None`` if there is nothing sound."""
@@ -65,7 +71,7 @@ class TaskStore:
     def put(self, key: str, result: Any, provenance: dict[str, Any], task: str) -> None:
         """Store ``result`` and where it comes from; ``task`` is what an error calls it."""
         body = json.dumps({"provenance": provenance, "result": encode(result)}, sort_keys=True)
-        temporary = self._incoming / f"{self._mine}.{key}"
+        temporary = self._temporary(key)
         target = self._path(key)
         try:
             _make_room(target.parent)
@@ -83,11 +89,15 @@ class TaskStore:
     def _path(self, key: str) -> Path:
         return self.folder / "tasks" / key[:2] / f"{key}.json"
 
+    def _temporary(self, name: str) -> Path:
+        """Return a file of this thread's own: others may be writing the same task here."""
+        return self._incoming / f"{_host()}-{os.getpid()}.{threading.get_ident()}.{name}"
+
     def _clear_abandoned(self) -> None:
         """Remove what processes of this machine that are no more were writing."""
         for path in self._incoming.iterdir():
             host, _, process = path.name.split(".")[0].rpartition("-")
-            if host == socket.gethostname() and process.isdigit() and not _alive(int(process)):
+            if host == _host() and process.isdigit() and not _alive(int(process)):
                 _quietly(path.unlink)
 
 
@@ -95,6 +105,10 @@ def _head(key: str, body: str) -> str:
     """Return the first line of a task's file."""
     digest = hashlib.sha256(body.encode()).hexdigest()
     return f'{{"format": "{FORMAT}", "version": 1, "key": "{key}", "digest": "{digest}"}}'
+
+
+def _host() -> str:
+    return socket.gethostname().replace(".", "_")
 
 
 def _make_room(folder: Path) -> None:

@@ -12,8 +12,9 @@ import json
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from importlib.metadata import version
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,13 @@ from numpy.typing import NDArray
 from lastswitch._random import SCHEME, stream
 from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError
+from lastswitch.experiments.identity import Untold, digest, library_digest
 from lastswitch.experiments.simulation import AsksAndTells, Run, simulate
 from lastswitch.files import bandit_to_dict
+from lastswitch.learning.policy import Policy
 from lastswitch.learning.saving import encode
+from lastswitch.learning.simple import FixedCycle
 
-#: Changes whenever a task would leave other bytes than before.
-TASK_VERSION = 1
 #: Points at which a run's cumulative rewards are kept; a curve needs no more.
 CHECKPOINTS = 400
 
@@ -144,7 +146,7 @@ def build(factory: Factory, bandit: Bandit, seed: int) -> AsksAndTells:
 
     Examples
     --------
-    >>> from functools import partial
+    >>> from functools import cache, partial
     >>> import lastswitch as ls
     >>> bandit = ls.instances.two_arms()
     >>> build(partial(ls.FixedCycle, [0, 1]), bandit, seed=0).initial
@@ -166,24 +168,54 @@ def build(factory: Factory, bandit: Bandit, seed: int) -> AsksAndTells:
     return factory(**{key: offers[key] for key in offers if key in named and key not in fixed})
 
 
-def describe(factory: Factory, bandit: Bandit) -> dict[str, Any]:
-    """Return what ``factory`` builds, as JSON: the policy's class and its parameters.
+class Described(NamedTuple):
+    """What a factory builds.
 
-    A policy that is not one of this library's is known by its class alone.
+    Attributes
+    ----------
+    policy
+        Its class and its parameters, for people.
+    identity
+        The digest of all that decides what it does; empty if that cannot be told.
+    doubt
+        Why not.
+    """
+
+    policy: dict[str, Any]
+    identity: str = ""
+    doubt: str = ""
+
+
+def describe(factory: Factory, bandit: Bandit) -> Described:
+    """Build a policy once and say what it is.
 
     Examples
     --------
     >>> import lastswitch as ls
-    >>> describe(lambda: ls.FixedCycle([0, 1]), ls.instances.two_arms())["type"]
+    >>> describe(lambda: ls.FixedCycle([0, 1]), ls.instances.two_arms()).policy["type"]
     'FixedCycle'
     """
-    from lastswitch.learning.policy import Policy
-
     policy = build(factory, bandit, seed=0)
-    if isinstance(policy, Policy):
-        return {"type": policy.type_name(), "parameters": _parameters(policy.parameters())}
     kind = type(policy)
-    return {"type": f"{kind.__module__}.{kind.__qualname__}"}
+    if isinstance(policy, Policy):
+        given = policy.parameters()
+        told: dict[str, Any] = {"type": policy.type_name(), "parameters": _parameters(given)}
+        own = {name: part for name, part in vars(policy).items() if name not in _bookkeeping()}
+        built: list[Any] = [kind, given, own]
+    else:
+        told, built = {"type": f"{kind.__module__}.{kind.__qualname__}"}, [policy]
+    try:
+        return Described(told, digest([factory, *built]))
+    except Untold as doubt:
+        return Described(told, doubt=str(doubt))
+
+
+@cache
+def _bookkeeping() -> frozenset[str]:
+    """Return what every policy keeps of its pulls, which decides nothing before the first."""
+    bare = FixedCycle.__new__(FixedCycle)
+    Policy.__init__(bare, 1)
+    return frozenset(vars(bare))
 
 
 def provenance(job: Job, policy: dict[str, Any]) -> dict[str, Any]:
@@ -197,8 +229,8 @@ def provenance(job: Job, policy: dict[str, Any]) -> dict[str, Any]:
     7
     """
     return {
-        "task_version": TASK_VERSION,
         "streams": SCHEME,
+        "library": library_digest(),
         "versions": versions(),
         "instance": fingerprint(bandit_to_dict(job.bandit)),
         "policy": {"name": job.name, **policy},
@@ -214,16 +246,14 @@ def versions() -> dict[str, str]:
     Examples
     --------
     >>> sorted(versions())
-    ['lastswitch', 'numba', 'numpy', 'python']
+    ['highspy', 'lastswitch', 'numba', 'numpy', 'python', 'scipy']
     """
-    from importlib.metadata import version
-
     import lastswitch
 
     return {
         "lastswitch": lastswitch.__version__,
         "numpy": np.__version__,
-        "numba": version("numba"),
+        **{name: version(name) for name in ("numba", "scipy", "highspy")},
         "python": platform.python_version(),
     }
 

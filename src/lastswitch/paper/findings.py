@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch.experiments.comparison import Comparison
-from lastswitch.experiments.statistics import standard_error
 from lastswitch.experiments.tables import Column, Table
+from lastswitch.intervals import standard_error
 from lastswitch.paper.settings import (
     COMB,
     CS_BEST,

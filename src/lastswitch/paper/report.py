@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lastswitch.experiments.comparison import Comparison
-from lastswitch.experiments.statistics import STATED
+from lastswitch.intervals import STATED
 from lastswitch.paper.figures import PICTURES, Picture
 from lastswitch.paper.findings import Finding, findings_table, table_1_table
 from lastswitch.paper.settings import RUNS, PaperExperiment
