@@ -120,10 +120,8 @@ def test_more_runs_and_policies_reuse_what_is_there(tmp_path):
     heard = []
     ls.compare(TWO, CYCLES, 50, 3, n_jobs=1, store=tmp_path, progress=False)
     wider = CYCLES | {"greedy": ls.OracleGreedy}
-    ls.compare(
-        TWO, wider, 50, 4, n_jobs=1, store=tmp_path, progress=lambda *news: heard.append(news)
-    )
-    assert heard[0] == (3 + 3 + 1, 4 * 3 + 1)
+    ls.compare(TWO, wider, 50, 4, n_jobs=1, store=tmp_path, progress=heard.append)
+    assert (heard[0].done, heard[0].total) == (3 + 3 + 1, 4 * 3 + 1)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,7 @@ def test_what_changes_the_result_changes_the_key(change, tmp_path):
     ls.compare(**given, store=tmp_path, progress=False)
     before = len(task_files(tmp_path))
     heard = []
-    ls.compare(**(given | change), store=tmp_path, progress=lambda *news: heard.append(news))
+    ls.compare(**(given | change), store=tmp_path, progress=heard.append)
     assert len(task_files(tmp_path)) >= before + 2
 
 

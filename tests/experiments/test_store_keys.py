@@ -213,7 +213,7 @@ def test_numpy_arguments_are_as_good_as_python_s(factory, tmp_path):
     assert len(list(tmp_path.glob("store/tasks/*/*.json"))) == 3
     saved = [c.save(tmp_path / f"{n}.npz").read_bytes() for n, c in enumerate((first, second))]
     assert saved[0] == saved[1]
-    assert ls.Comparison.load(tmp_path / "0.npz").provenance == first.provenance
+    assert ls.load_comparison(tmp_path / "0.npz").provenance == first.provenance
 
 
 def test_two_threads_share_one_store(tmp_path):

@@ -43,7 +43,7 @@ def test_a_sweep_crosses_instances_policies_and_parameters(folder):
     names = ["greedy", "cycle block=[0, 1]", "cycle block=[0, 1, 1]"]
     assert all(list(comparison.policies) == names for comparison in found.values())
     assert found["mine"].arm_plays("cycle block=[0, 1, 1]").mean.tolist() == [20, 40]
-    again = ls.Comparison.load(folder / "out" / "mine.npz")
+    again = ls.load_comparison(folder / "out" / "mine.npz")
     assert again.arm_plays("greedy").mean.tolist() == [0, 60]
 
 

@@ -41,7 +41,7 @@ def told(results):
 @pytest.fixture(scope="module")
 def five(results):
     """Return the comparison on the five arms."""
-    return ls.Comparison.load(results / "five-arms.npz")
+    return ls.load_comparison(results / "five-arms.npz")
 
 
 def test_everything_is_written(results):

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from lastswitch._checks import check_bandit, check_whole
+from lastswitch._progress import Report
 from lastswitch.bandit import Bandit
 from lastswitch.errors import ExperimentError, InputTypeError, LastSwitchWarning
 from lastswitch.experiments.backends import Backend
 from lastswitch.experiments.comparison import Comparator, Comparison, PolicyRuns
-from lastswitch.experiments.progress import Report
 from lastswitch.experiments.runner import Failure, Result, Task, run_tasks
 from lastswitch.experiments.store import TaskStore
 from lastswitch.experiments.tasks import (
@@ -101,7 +101,7 @@ def compare(
     n_jobs: int | None = None,
     backend: Backend = "loky",
     store: str | os.PathLike[str] | None = None,
-    progress: bool | Report = True,
+    progress: bool | Report | None = True,
 ) -> Comparison:
     """Run every policy ``runs`` times on ``bandit`` and compare them with the true optimum.
 
@@ -135,7 +135,8 @@ def compare(
         missing, even if this one is killed. A run counts as the same only if everything that
         could change it is: arguments, this library, and the code of a policy of your own.
     progress
-        Show a bar with the time left, or a function called with (done, total).
+        ``True`` for a bar with the time left, ``None`` for nothing, or a function that is called
+        with a :class:`~lastswitch.Progress` after every task.
 
     Raises
     ------
@@ -164,7 +165,7 @@ def run_experiments(
     n_jobs: int | None = None,
     backend: Backend = "loky",
     store: str | os.PathLike[str] | None = None,
-    progress: bool | Report = True,
+    progress: bool | Report | None = True,
 ) -> dict[str, Comparison]:
     """Run several experiments through one pool of workers; see :func:`compare`.
 

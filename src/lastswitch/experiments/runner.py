@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from lastswitch._progress import Progress, Report, reporter
 from lastswitch.errors import ExperimentError, LastSwitchError
 from lastswitch.experiments.backends import Backend, run_calls
-from lastswitch.experiments.progress import Report, reporting
 from lastswitch.experiments.store import TaskStore
 
 #: What a task returns, by name: numbers, lists and arrays.
@@ -65,7 +66,7 @@ def run_tasks(
     n_jobs: int | None = None,
     backend: Backend = "loky",
     store: TaskStore | None = None,
-    progress: bool | Report = False,
+    progress: bool | Report | None = False,
     what: str = "Running",
 ) -> tuple[dict[int, Result], list[Failure]]:
     """Return the results by position in ``tasks``, and the failures in order of position.
@@ -92,8 +93,9 @@ def run_tasks(
     calls = [
         (_attempt, (at, tasks[at].label, tasks[at].function, tasks[at].given)) for at in missing
     ]
-    with reporting(progress, what) as report:
-        report(len(results), len(tasks))
+    began = time.perf_counter()
+    with reporter(progress, what) as report:
+        report(Progress(0.0, len(results), len(tasks)))
         if calls:
             with closing(_guarded(calls, n_jobs, backend)) as finished:
                 for at, result in finished:
@@ -104,7 +106,8 @@ def run_tasks(
                         task = tasks[at]
                         if store is not None and task.key:
                             store.put(task.key, result, dict(task.origin), task.label)
-                    report(len(results) + len(failures), len(tasks))
+                    seconds = time.perf_counter() - began
+                    report(Progress(seconds, len(results) + len(failures), len(tasks)))
     return results, [failures[at] for at in sorted(failures)]
 
 

@@ -12,12 +12,14 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from lastswitch._codec import pack_array, unpack_array
 from lastswitch.errors import ExperimentError
-from lastswitch.learning.saving import decode, encode
 
 FORMAT = "lastswitch/task"
 
@@ -57,7 +59,7 @@ class TaskStore:
             ) from error
         return self
 
-    def get(self, key: str) -> Any | None:
+    def get(self, key: str) -> dict[str, Any] | None:
         """Return what was stored under ``key``, or ``None`` if there is nothing sound."""
         try:
             text = self._path(key).read_text(encoding="utf-8")
@@ -66,11 +68,15 @@ class TaskStore:
         head, _, body = text.partition("\n")
         if head != _head(key, body):
             return None
-        return decode(json.loads(body)["result"])
+        result = json.loads(body)["result"]
+        return {name: _unpacked(value) for name, value in result.items()}
 
-    def put(self, key: str, result: Any, provenance: dict[str, Any], task: str) -> None:
+    def put(
+        self, key: str, result: Mapping[str, Any], provenance: dict[str, Any], task: str
+    ) -> None:
         """Store ``result`` and where it comes from; ``task`` is what an error calls it."""
-        body = json.dumps({"provenance": provenance, "result": encode(result)}, sort_keys=True)
+        packed = {name: _packed(value) for name, value in result.items()}
+        body = json.dumps({"provenance": provenance, "result": packed}, sort_keys=True)
         temporary = self._temporary(key)
         target = self._path(key)
         try:
@@ -105,6 +111,16 @@ def _head(key: str, body: str) -> str:
     """Return the first line of a task's file."""
     digest = hashlib.sha256(body.encode()).hexdigest()
     return f'{{"format": "{FORMAT}", "version": 1, "key": "{key}", "digest": "{digest}"}}'
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return pack_array(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _unpacked(value: Any) -> Any:
+    return unpack_array(value, "a stored task") if isinstance(value, dict) else value
 
 
 def _host() -> str:

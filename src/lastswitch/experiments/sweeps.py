@@ -34,13 +34,13 @@ from pathlib import Path
 from typing import Any
 
 from lastswitch._checks import check_path
+from lastswitch._progress import Report
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.errors import ExperimentError, LastSwitchError
 from lastswitch.experiments.backends import Backend
 from lastswitch.experiments.comparison import Comparison
 from lastswitch.experiments.experiment import Experiment, FailedTasksError, run_experiments
-from lastswitch.experiments.progress import Report
 from lastswitch.experiments.tasks import Factory
 
 _TOP = ("horizon", "runs", "seed", "subjects", "instances", "policies")
@@ -87,7 +87,7 @@ def run_sweep(
     *,
     n_jobs: int | None = None,
     backend: Backend = "loky",
-    progress: bool | Report = True,
+    progress: bool | Report | None = True,
 ) -> dict[str, Comparison]:
     """Run a sweep and save the comparison of each instance to ``out`` as ``.npz``.
 
@@ -204,7 +204,7 @@ def _policy(name: str, kind: str) -> Callable[..., Any]:
 
     known = {
         entry: found
-        for entry in learning.__all__
+        for entry in dir(learning)
         for found in [getattr(learning, entry)]
         if isinstance(found, type) and issubclass(found, learning.Policy)
     }

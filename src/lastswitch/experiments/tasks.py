@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import version
@@ -26,7 +27,6 @@ from lastswitch.experiments.identity import Untold, digest, library_digest
 from lastswitch.experiments.simulation import AsksAndTells, Run, simulate
 from lastswitch.files import bandit_to_dict
 from lastswitch.learning.policy import Policy
-from lastswitch.learning.saving import encode
 from lastswitch.learning.simple import FixedCycle
 
 #: Points at which a run's cumulative rewards are kept; a curve needs no more.
@@ -199,7 +199,7 @@ def describe(factory: Factory, bandit: Bandit) -> Described:
     kind = type(policy)
     if isinstance(policy, Policy):
         given = policy.parameters()
-        told: dict[str, Any] = {"type": policy.type_name(), "parameters": _parameters(given)}
+        told: dict[str, Any] = {"type": policy.type_name(), "parameters": _readable(given)}
         own = {name: part for name, part in vars(policy).items() if name not in _bookkeeping()}
         built: list[Any] = [kind, given, own]
     else:
@@ -270,9 +270,24 @@ def fingerprint(document: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _parameters(parameters: dict[str, Any]) -> Any:
-    """Return parameters as JSON; what is not JSON is told by its text."""
-    try:
-        return json.loads(json.dumps(encode(parameters)))
-    except (TypeError, ValueError):
-        return {key: repr(value) for key, value in parameters.items()}
+def _readable(value: Any) -> Any:
+    """Return a parameter as JSON for people; the key tells the rest.
+
+    Examples
+    --------
+    >>> _readable((1, np.float64(0.5), np.arange(2), len))
+    [1, 0.5, [0, 1], 'len']
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _readable(part) for key, part in value.items()}
+    if isinstance(value, Sequence):
+        return [_readable(part) for part in value]
+    if isinstance(value, partial):
+        return [_readable(value.func), *map(_readable, value.args), _readable(value.keywords)]
+    return getattr(value, "__qualname__", type(value).__name__)
