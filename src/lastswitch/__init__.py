@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         cycle_reward as cycle_reward,
         repaired_block as repaired_block,
     )
+    from lastswitch.calendar import Calendar as Calendar
     from lastswitch.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
@@ -90,6 +91,7 @@ else:
                 "cycle_reward",
                 "repaired_block",
             ],
+            "calendar": ["Calendar"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
@@ -124,6 +126,7 @@ else:
             "states": ["state_after", "trajectory", "transition"],
         },
         modules=[
+            "calendar",
             "curves",
             "errors",
             "experiments",
@@ -134,6 +137,7 @@ else:
             "logs",
             "paper",
             "planning",
+            "rules",
             "testing",
         ],
         extras=["environment"],

@@ -17,6 +17,19 @@ table per arm. An arm has a ``name`` and says what it pays in one of three ways:
     [[arms]]
     name = "news"
     delays = [0.1, 0.5, 0.9]   # 1 (a repeat), 2, 3 or more rounds after the last play
+
+What schedules must respect may follow (:mod:`lastswitch.rules` has the words)::
+
+    plays = [0, 1]             # at the top: one arm a round, or none
+    silence = 0.1              # and what an empty place pays
+
+    [groups]
+    spoken = ["talk", "news"]
+
+    [[rules]]
+    rule = "apart"
+    who = "spoken"
+    rounds = 3
 """
 
 from __future__ import annotations
@@ -41,16 +54,18 @@ from lastswitch.errors import (
     FileError,
     InputTypeError,
     LastSwitchError,
+    RuleError,
 )
 from lastswitch.instances import INSTANCES, instance
 
 if TYPE_CHECKING:
     from lastswitch.planning.plan import Plan
+    from lastswitch.rules import Rule
 
 #: The version of the format this release writes; it reads no other.
 VERSION = 1
 
-_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms")
+_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules")
 #: What an arm may say next to each of the three ways to give its curve.
 _WAYS: Mapping[str, tuple[str, ...]] = {
     "rest": ("rest", "streak", "tail", "monotone"),
@@ -189,6 +204,15 @@ def bandit_to_dict(bandit: Bandit) -> dict[str, Any]:
         if not curve.monotone:
             arm["monotone"] = False
         data["arms"].append(arm)
+    if bandit.groups:
+        data["groups"] = {name: list(arms) for name, arms in bandit.groups.items()}
+    if bandit.plays != (1, 1):
+        least, most = bandit.plays
+        data["plays"] = most if least == most else [least, most]
+    if bandit.silence:
+        data["silence"] = bandit.silence
+    if bandit.rules:
+        data["rules"] = [rule.to_dict() for rule in bandit.rules]
     return data
 
 
@@ -217,13 +241,30 @@ def bandit_from_dict(data: Mapping[str, Any], source: str = "bandit") -> Bandit:
             raise FileError(f"{where}, key 'name' must be a string, got {shown(name)}.")
         names.append(name)
         curves.append(_read_curve(arm, f"{where} ({name!r})"))
-    settings = {key: data[key] for key in ("noise", "sigma", "initial") if key in data}
+    given = ("noise", "sigma", "initial", "groups", "plays", "silence")
+    settings = {key: data[key] for key in given if key in data}
+    settings["rules"] = _read_rules(data.get("rules", []), source)
     if "sigma" in settings:
         _check_number(settings["sigma"], f"{source}: key 'sigma'")
     try:
         return Bandit(curves, names=names, **settings)
-    except (BanditError, InputTypeError) as error:
+    except (BanditError, InputTypeError, RuleError) as error:
         raise FileError(f"{source}: {error}") from error
+
+
+def _read_rules(tables: Any, source: str) -> list[Rule]:
+    """Return the rules of a file's [[rules]]."""
+    from lastswitch.rules import from_dict
+
+    if not isinstance(tables, Sequence) or isinstance(tables, str):
+        raise FileError(f"{source}: rules must be [[rules]] tables, got {_show(tables)}.")
+    rules = []
+    for index, table in enumerate(tables):
+        try:
+            rules.append(from_dict(table))
+        except (RuleError, InputTypeError) as error:
+            raise FileError(f"{source}: rules[{index}]: {error}") from error
+    return rules
 
 
 def _read_curve(arm: Mapping[str, Any], where: str) -> Curve:

@@ -336,6 +336,14 @@ def test_a_cached_function_is_told_by_what_it_computes():
     assert digest(one) != digest(two)
 
 
+def test_a_borrowed_name_is_not_taken_for_the_thing():
+    """Decorators lend their product the name and module of a function of this library."""
+    one, two = (functools.wraps(ls.simulate)(part) for part in (lambda n: n + 1, lambda n: n + 2))
+    assert one.__module__ == two.__module__ == ls.simulate.__module__
+    assert digest(one) != digest(two)
+    assert digest(one) != digest(ls.simulate)
+
+
 def test_what_has_no_content_is_untold():
     """Locks, generators and files."""
     with open(os.devnull) as file:

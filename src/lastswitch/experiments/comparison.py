@@ -25,9 +25,10 @@ from lastswitch.experiments.tables import Column, Table
 from lastswitch.experiments.tasks import Outcome, checkpoints
 from lastswitch.files import bandit_from_dict, bandit_to_dict
 from lastswitch.intervals import STATED, Interval, t_interval
+from lastswitch.planning.certificate import Certificate
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 VERSION = 2
 #: What reading a damaged archive may raise.
@@ -90,30 +91,30 @@ class PolicyRuns:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparator:
+class Comparator(Certificate):
     """The optimum that regret is measured against, over all subjects.
 
     Attributes
     ----------
-    total
-        Its expected reward; the best possible if ``exact``.
+    value
+        Its expected reward; the best possible if it is ``optimal``.
     bound
         No policy can expect more.
-    exact
-        Whether ``total`` is the best possible.
     curve
         Its expected reward up to each checkpoint.
 
     Examples
     --------
-    >>> Comparator(total=2.0, bound=2.0, exact=True, curve=np.array([1.0, 2.0])).exact
+    >>> Comparator(value=2.0, bound=2.0, curve=np.array([1.0, 2.0])).optimal
     True
     """
 
-    total: float
+    value: float
     bound: float
-    exact: bool
     curve: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self._certify()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,7 +194,7 @@ class Comparison:
 
         Where nothing can be earned, whatever is played is all of it.
         """
-        earned, best = self.runs(name).expected[:, -1], self.optimum.total
+        earned, best = self.runs(name).expected[:, -1], self.optimum.value
         return t_interval(earned / best if best > 0 else np.ones_like(earned))
 
     def regret(self, name: str) -> Interval:
@@ -238,13 +239,13 @@ class Comparison:
             *(Column(f"plays_{arm}") for arm in range(self.bandit.n_arms)),
         ]
         ranked = sorted(self.policies, key=lambda name: -float(self.share(name).mean))
-        kind = "The optimum" if self.optimum.exact else "The best schedule found"
-        bound = "" if self.optimum.exact else f" (nothing exceeds {self.optimum.bound:,.1f})"
+        kind = "The optimum" if self.optimum.optimal else "The best schedule found"
+        bound = "" if self.optimum.optimal else f" (nothing exceeds {self.optimum.bound:,.1f})"
         return Table(
             columns,
             [self._row(name) for name in ranked],
             title=f"{self.bandit.n_arms} arms, {self.horizon:,} rounds, {self._counts()}",
-            note=f"{kind} expects {self.optimum.total:,.1f}{bound}. After ±: {STATED}.",
+            note=f"{kind} expects {self.optimum.value:,.1f}{bound}. After ±: {STATED}.",
         )
 
     def _counts(self) -> str:
@@ -268,11 +269,20 @@ class Comparison:
             *self.arm_plays(name).mean.tolist(),
         ]
 
-    def plot(self, what: str = "reward", policies: Sequence[str] | None = None) -> Figure:
-        """Draw ``"reward"``, ``"regret"`` or ``"average"`` over the rounds, with bands."""
-        from lastswitch.experiments.plots import comparison_figure
+    def plot(
+        self,
+        what: str = "reward",
+        policies: Sequence[str] | None = None,
+        *,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw ``"reward"``, ``"regret"`` or ``"average"`` over the rounds, with bands.
 
-        return comparison_figure(self, what, policies)
+        Into ``ax`` where axes are given; they are returned.
+        """
+        from lastswitch.experiments.plots import draw_comparison
+
+        return draw_comparison(self, what, policies, ax=ax)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything to one ``.npz`` file; the same comparison gives the same bytes.
@@ -288,7 +298,7 @@ class Comparison:
             "subjects": self.subjects,
             "seed": self.seed,
             "policies": list(self.policies),
-            "optimum": [self.optimum.total, self.optimum.bound, self.optimum.exact],
+            "optimum": [self.optimum.value, self.optimum.bound],
             "provenance": self.provenance,
             "arrays": array_digest(arrays),
         }
@@ -333,8 +343,8 @@ def load_comparison(path: str | os.PathLike[str]) -> Comparison:
 
 
 def _rebuilt(head: Mapping[str, Any], arrays: Mapping[str, Any], where: str) -> Comparison:
-    total, bound, exact = head["optimum"]
     parts = PolicyRuns.__dataclass_fields__
+    value, bound = head["optimum"]
     return Comparison(
         bandit_from_dict(head["bandit"], source=where),
         head["horizon"],
@@ -344,6 +354,6 @@ def _rebuilt(head: Mapping[str, Any], arrays: Mapping[str, Any], where: str) -> 
             name: PolicyRuns(**{part: arrays[f"{number}/{part}"] for part in parts})
             for number, name in enumerate(head["policies"])
         },
-        Comparator(total, bound, exact, arrays["optimum"]),
+        Comparator(value, bound, arrays["optimum"]),
         head["provenance"],
     )

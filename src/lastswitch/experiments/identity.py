@@ -34,6 +34,8 @@ _BOOKKEEPING = frozenset(
     {"__annotations__", "__annotate_func__", "__annotations_cache__", "__dict__", "__doc__"}
     | {"__firstlineno__", "__module__", "__static_attributes__", "__weakref__", "_abc_impl"}
 )
+#: The flag of a class that was made while Python ran, not compiled into it.
+_MADE_BY_PYTHON = 1 << 9
 #: Values that are told by how they are written.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 
@@ -55,7 +57,7 @@ def digest(value: Any) -> str:
     >>> import numpy as np
     >>> digest(np.array([1, 2])) == digest(np.array([1, 2])), digest(1) == digest(1.0)
     (True, False)
-    >>> digest(lambda x: x + 1) == digest(lambda y: y + 2)
+    >>> digest(lambda n: n + 1) == digest(lambda n: n + 2)
     False
     """
     try:
@@ -138,7 +140,7 @@ class _Walk:
 
     def function(self, value: types.FunctionType) -> list[str]:
         """Tell a function: its code, what it was given, and what its names mean."""
-        if _version(value.__module__) is not None:
+        if _installed(value):
             return _reference(value)
         names = frozenset(_names(value.__code__))
         modules = {name: sys.modules[name] for name in names if name in sys.modules}
@@ -163,7 +165,7 @@ class _Walk:
 
     def kind(self, value: type) -> list[str]:
         """Tell a class: its own members and its ancestors'."""
-        if _version(value.__module__) is not None:
+        if _installed(value) or not value.__flags__ & _MADE_BY_PYTHON:
             return _reference(value)
         members = {key: part for key, part in vars(value).items() if key not in _BOOKKEEPING}
         told = [value.__qualname__, *self.each([type(value), *value.__bases__])]
@@ -240,6 +242,19 @@ def _reference(value: Any) -> list[str]:
     """Return the name under which installed code offers ``value``."""
     module = str(value.__module__)
     return [module, value.__qualname__, _version(module) or ""]
+
+
+def _installed(value: Any) -> bool:
+    """Tell whether ``value`` is what its name means in this library or an installed package.
+
+    A decorator may have lent a function of the caller's the name of another.
+    """
+    if _version(value.__module__) is None:
+        return False
+    found: Any = sys.modules.get(value.__module__)
+    for part in value.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is value
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

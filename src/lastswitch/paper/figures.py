@@ -10,7 +10,7 @@ import numpy as np
 
 from lastswitch.bandit import Bandit
 from lastswitch.curves import Curve, periodic, recovering, spike, step
-from lastswitch.drawing import PALETTE, house_style, save_figure
+from lastswitch.drawing import PALETTE, house_style, new_figure, save_figure
 from lastswitch.experiments.plots import draw_comparison
 from lastswitch.experiments.runner import Result
 from lastswitch.paper.settings import COMB, CS_BEST, CS_WORST, GREEDY, ISI, ROTATION
@@ -104,8 +104,8 @@ def draw_picture(picture: Picture, found: Comparison | None) -> Figure:
         return figure_1()
     if picture.ours:
         return _two_panels(
-            lambda top: draw_comparison(top, found, "reward", colours=COLOURS),
-            lambda bottom: draw_comparison(bottom, found, "regret", colours=COLOURS),
+            lambda top: draw_comparison(found, "reward", ax=top, colours=COLOURS),
+            lambda bottom: draw_comparison(found, "regret", ax=bottom, colours=COLOURS),
             1.0,
         )
     from lastswitch.figures import draw_curves
@@ -113,22 +113,22 @@ def draw_picture(picture: Picture, found: Comparison | None) -> Figure:
     return _two_panels(
         lambda top: draw_curves(found.bandit, top),
         lambda bottom: draw_comparison(
-            bottom, found, "reward", picture.policies, colours=COLOURS, optimum=False
+            found, "reward", picture.policies, ax=bottom, colours=COLOURS, optimum=False
         ),
         1.3,
     )
 
 
-def figure_1() -> Figure:
+def figure_1(figure: Figure | None = None) -> Figure:
     """Draw the paper's Figure 1: LSD bandits on the left, the delay model on the right.
+
+    Into ``figure``, where one is given.
 
     Examples
     --------
     >>> [axes.get_title(loc="left") for axes in figure_1().axes[:2]]
     ['LSD bandits', 'Delay-dependent rewards']
     """
-    from matplotlib.figure import Figure
-
     from lastswitch.figures import draw_curves, draw_transitions
 
     seasons = np.round(0.45 + 0.3 * np.sin(2 * np.pi * np.arange(1, 7) / 6), 3)
@@ -145,7 +145,7 @@ def figure_1() -> Figure:
         names=["recharging", "blocking"],
     )
     with house_style():
-        figure = Figure(figsize=(11, 5.4), layout="constrained")
+        figure = new_figure(figure, 11, 5.4)
         axes = figure.subplots(2, 2, height_ratios=[1.6, 1])
         for column, (bandit, title) in enumerate(
             ((lsd, "LSD bandits"), (delays, "Delay-dependent rewards"))

@@ -340,7 +340,7 @@ def summary(
                 "paper_horizon": part.horizon,
                 "runs": part.experiment.runs,
                 "seed": found[key].seed,
-                "optimum": {"total": found[key].optimum.total, "exact": found[key].optimum.exact},
+                "optimum": {"total": found[key].optimum.value, "exact": found[key].optimum.optimal},
                 "provenance": found[key].provenance,
             }
             for key, part in parts.items()
