@@ -27,8 +27,8 @@ import numpy as np
 from lastswitch.bandit import Bandit
 from lastswitch.files import bandit_to_dict
 
-#: Folders of this library that no run ever calls.
-_NOT_RUN = ("cli", "cohorts", "logs", "paper", "service", "studio")
+#: Folders of this library that no run, and no policy of anyone, calls.
+_NOT_RUN = ("cli", "service", "studio")
 #: What Python keeps in every class and what says nothing about what it does.
 _BOOKKEEPING = frozenset(
     {"__annotations__", "__annotate_func__", "__annotations_cache__", "__dict__", "__doc__"}
