@@ -230,16 +230,18 @@ class _Book:
             if told.doubt and stored:
                 _warn_in_doubt(name, told.doubt)
             origin = origins[name] = provenance(job, told.policy)
+            whole = {**origin, "identity": told.identity}
+            common = fingerprint(whole)
             for run in range(experiment.runs):
                 task_label = f"{where}policy {name!r}, run {run}"
-                numbered = {**origin, "identity": told.identity, "run": run}
-                key = fingerprint(numbered) if told.identity else ""
+                numbered = {**whole, "run": run}
+                key = fingerprint([common, run]) if told.identity else ""
                 tasks[name, run] = Task(task_label, key, numbered, perform, (job, run))
         shared = next(iter(origins.values()))
-        common = {part: shared[part] for part in shared if part not in ("policy", "seed")}
-        common["of"] = "optimum"
+        part = {key: shared[key] for key in shared if key not in ("policy", "seed")}
+        part["of"] = "optimum"
         given = (bandit, experiment.horizon, experiment.subjects)
-        optimum = Task(f"{where}the optimum", fingerprint(common), common, _optimum, given)
+        optimum = Task(f"{where}the optimum", fingerprint(part), part, _optimum, given)
         return cls(experiment, origins, optimum, tasks)
 
     def close(self, results: Mapping[Task, Result]) -> Comparison | None:

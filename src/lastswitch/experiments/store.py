@@ -7,6 +7,7 @@ its own content, so one that a failing disk has damaged reads as absent and is c
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -62,10 +63,10 @@ class TaskStore:
     def get(self, key: str) -> dict[str, Any] | None:
         """Return what was stored under ``key``, or ``None`` if there is nothing sound."""
         try:
-            text = self._path(key).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
+            content = self._path(key).read_bytes()
+        except OSError:
             return None
-        head, _, body = text.partition("\n")
+        head, _, body = content.partition(b"\n")
         if head != _head(key, body):
             return None
         result = json.loads(body)["result"]
@@ -77,13 +78,14 @@ class TaskStore:
         """Store ``result`` and where it comes from; ``task`` is what an error calls it."""
         packed = {name: _packed(value) for name, value in result.items()}
         body = json.dumps({"provenance": provenance, "result": packed}, sort_keys=True)
+        content = body.encode()
         temporary = self._temporary(key)
         target = self._path(key)
         try:
             _make_room(target.parent)
             # No fsync: the digest already tells a torn file from a sound one, and a sync per task
             # would cost more than most tasks.
-            temporary.write_text(f"{_head(key, body)}\n{body}", encoding="utf-8")
+            temporary.write_bytes(_head(key, content) + b"\n" + content)
             os.replace(temporary, target)
         except OSError as error:
             _quietly(temporary.unlink)
@@ -107,10 +109,11 @@ class TaskStore:
                 _quietly(path.unlink)
 
 
-def _head(key: str, body: str) -> str:
+def _head(key: str, body: bytes) -> bytes:
     """Return the first line of a task's file."""
-    digest = hashlib.sha256(body.encode()).hexdigest()
-    return f'{{"format": "{FORMAT}", "version": 1, "key": "{key}", "digest": "{digest}"}}'
+    digest = hashlib.sha256(body).hexdigest()
+    head = f'{{"format": "{FORMAT}", "version": 1, "key": "{key}", "digest": "{digest}"}}'
+    return head.encode()
 
 
 def _packed(value: Any) -> Any:
@@ -123,6 +126,7 @@ def _unpacked(value: Any) -> Any:
     return unpack_array(value, "a stored task") if isinstance(value, dict) else value
 
 
+@functools.cache
 def _host() -> str:
     return socket.gethostname().replace(".", "_")
 
