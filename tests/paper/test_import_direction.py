@@ -1,13 +1,15 @@
 """The paper stands beside the library: it imports the library, never the other way round."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import lastswitch
 
 PACKAGE = Path(lastswitch.__file__).parent
-#: The one place outside the package that may name it: the command that runs it.
-COMMAND = PACKAGE / "cli" / "reproduce.py"
+#: Who may name it: the command that runs it, and the list of what there is.
+COMMAND, LIST = PACKAGE / "cli" / "reproduce.py", PACKAGE / "__init__.py"
 
 
 def imported(path):
@@ -29,7 +31,14 @@ def names_the_paper(path):
 def test_nothing_general_imports_the_paper():
     """Only the paper's own modules and its command do."""
     outside = [path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE / "paper"]
-    assert [path for path in outside if names_the_paper(path)] == [COMMAND]
+    assert {path for path in outside if names_the_paper(path)} == {COMMAND, LIST}
+
+
+def test_importing_the_library_does_not_import_the_paper():
+    """The list of what there is loads on use."""
+    code = "import sys, lastswitch.experiments.sweeps; print('lastswitch.paper' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
 
 
 def test_the_paper_s_own_modules_would_be_found():

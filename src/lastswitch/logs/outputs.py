@@ -13,7 +13,6 @@ from lastswitch._checks import check_path
 from lastswitch._csv import csv_text
 from lastswitch.drawing import save_figure
 from lastswitch.errors import FileError
-from lastswitch.files import save_bandit
 from lastswitch.logs.page import draw_most_played, write_page
 from lastswitch.logs.saving import SUFFIX, save_fit
 
@@ -30,7 +29,7 @@ def write_outputs(fit: CurveFit, path: str | PathLike[str]) -> list[Path]:
     target = check_target(path)
     drawn = draw_most_played(fit)
     written = [
-        save_bandit(fit.bandit, target),
+        fit.bandit.save(target),
         save_fit(fit, target.with_suffix(SUFFIX)),
         write_atomic(target.with_suffix(".states.csv"), table(fit)),
         write_page(

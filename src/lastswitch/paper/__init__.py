@@ -1,6 +1,6 @@
 """The paper, Laforgue et al. (2022): its settings, figures, Table 1, findings, report and bounds.
 
-Nothing outside this package imports it but the command that runs it: what is general lives in the
+Nothing general imports this package, only the command that runs it: what is general lives in the
 rest of the library, what belongs to one paper lives here. Names load on use.
 """
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lastswitch._lazy import attach
 
 if TYPE_CHECKING:
+    from lastswitch.paper import theory as theory
     from lastswitch.paper.figures import figure_1 as figure_1
     from lastswitch.paper.reproduction import Reproduction as Reproduction, reproduce as reproduce
     from lastswitch.paper.settings import (
