@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from lastswitch._checks import check_positive
+from lastswitch.errors import PolicyError
+from lastswitch.learning.checks import check_counted
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
@@ -25,8 +27,8 @@ class UCB1(Policy):
         Number of arms.
     alpha
         Exploration; 2 in the original.
-    initial
-        States every subject starts in.
+    initial, rewards
+        As in :class:`~lastswitch.learning.Policy`.
 
     Examples
     --------
@@ -41,9 +43,14 @@ class UCB1(Policy):
     shared = ("asked", "counts", "sums")
 
     def __init__(
-        self, n_arms: int, *, alpha: float = 2.0, initial: int | Sequence[int] = 1
+        self,
+        n_arms: int,
+        *,
+        alpha: float = 2.0,
+        initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
     ) -> None:
-        super().__init__(n_arms, initial=initial)
+        super().__init__(n_arms, initial=initial, rewards=rewards)
         self.alpha = check_positive("alpha", alpha)
         self.asked = [0] * self.n_arms
         self.counts = [0] * self.n_arms
@@ -56,7 +63,7 @@ class UCB1(Policy):
 
     def _best(self, arms: Sequence[int]) -> int:
         """Return which of ``arms`` to play, and count it as asked."""
-        root = sqrt(self.alpha * log(len(self._rewards) + 1))
+        root = sqrt(self.alpha * log(self.n_asked + 1))
         best, value, read = -1, -inf, self._read
         for arm in arms:
             mean, width = read[arm]
@@ -75,9 +82,11 @@ class UCB1(Policy):
         total = self.sums[arm] = self.sums[arm] + reward
         self._read[arm] = (total / n, n**-0.5)
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was told."""
-        super().restore(state)
+        super().relearn(learned)
+        check_counted(self.counts, self.sums)
+        check_counted(self.asked, [0] * self.n_arms)
         self._bind()
 
     def _bind(self) -> None:
@@ -90,15 +99,14 @@ class ThompsonSampling(Policy):
     """Plays the arm whose draw from its Beta posterior is largest, blind to states.
 
     Thompson (1933); uniform prior, rewards in [0, 1], those strictly between count as a fraction
-    of a success. Assumes stationary rewards. The draws of one ask are independent of those of any
-    other, given the posteriors (:mod:`lastswitch.learning.baselines.beta_draws`).
+    of a success. Assumes stationary rewards.
 
     Parameters
     ----------
     n_arms
         Number of arms.
-    initial
-        States every subject starts in.
+    initial, rewards
+        As in :class:`~lastswitch.learning.Policy`.
     seed
         Seeds the draws.
 
@@ -112,55 +120,37 @@ class ThompsonSampling(Policy):
     True
     """
 
-    shared = ("posteriors", "numbers", "used")
+    shared = ("successes", "failures")
 
-    def __init__(self, n_arms: int, *, initial: int | Sequence[int] = 1, seed: int = 0) -> None:
-        from lastswitch._kernels import announce
-        from lastswitch.learning.baselines.beta_draws import largest_draw
-
-        super().__init__(n_arms, initial=initial, seed=seed)
-        announce("sampling", largest_draw)
-        self._largest = largest_draw
-        self.posteriors = np.ones((2, self.n_arms))
-        # What draws are made of, ahead: one call for hundreds costs hardly more than for one.
-        self.numbers = np.zeros((2, 512 + 4 * self.n_arms))
-        self.used = self.numbers.shape[1]
-        self._bind()
-
-    @property
-    def successes(self) -> list[float]:
-        """The first parameter of each arm's posterior: 1 + its successes."""
-        return list(self.posteriors[0].tolist())
-
-    @property
-    def failures(self) -> list[float]:
-        """The second parameter of each arm's posterior: 1 + its failures."""
-        return list(self.posteriors[1].tolist())
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed)
+        #: The parameters of each arm's posterior: 1 + its successes, 1 + its failures.
+        self.successes, self.failures = np.ones(self.n_arms), np.ones(self.n_arms)
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the arm with the largest draw."""
-        mask = None if allowed is None else np.array(allowed)
-        arm, self.used = self._largest(self.posteriors, self.numbers, self.used, mask)
-        while arm < 0:
-            self.rng.standard_normal(out=self.numbers[0])
-            self.rng.random(out=self.numbers[1])
-            arm, self.used = self._largest(self.posteriors, self.numbers, 0, mask)
-        return arm
+        draws = self.rng.beta(self.successes, self.failures)
+        if allowed is not None:
+            draws[~np.array(allowed)] = -1.0
+        return int(draws.argmax())
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Move the arm's posterior."""
-        success = 1.0 if reward > 1.0 else reward if reward > 0.0 else 0.0
-        self._entries[pull.arm] += success
-        self._entries[pull.arm + self.n_arms] += 1.0 - success
+        self.successes[pull.arm] += reward
+        self.failures[pull.arm] += 1.0 - reward
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take back the posteriors and what was drawn ahead."""
-        super().restore(state)
-        self._bind()
-
-    def _bind(self) -> None:
-        """Make a view through which posteriors are moved without NumPy's cost."""
-        self._entries: Any = memoryview(self.posteriors.reshape(-1))  # type: ignore[arg-type]
+    def relearn(self, learned: dict[str, Any]) -> None:
+        """Take back the posteriors."""
+        super().relearn(learned)
+        if min(self.successes.min(), self.failures.min()) < 1.0:
+            raise PolicyError("a posterior begins with one success and one failure.")
 
 
 def playable(allowed: Mask) -> list[int]:
