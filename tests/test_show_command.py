@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lastswitch import Bandit, Curve, save_bandit
+from lastswitch import Bandit, Curve
 from lastswitch.cli import main
 from lastswitch.instances import INSTANCES
 
@@ -42,7 +42,7 @@ def test_the_settings_are_said_in_words(shown, tmp_path):
     bandit = Bandit(
         [Curve([1], [0]), Curve([1], [0.5])], "gaussian", ["a b", "[red]c"], [1, -3], 0.25
     )
-    _, output, _ = shown(save_bandit(bandit, tmp_path / "two.toml"))
+    _, output, _ = shown(bandit.save(tmp_path / "two.toml"))
     assert "2 arms, gaussian rewards (sigma 0.25), starting at τ = [1, −3]." in output
     assert row(output, "[red]c") == ["0.5", "│", "1", "holds"]
 
@@ -50,7 +50,7 @@ def test_the_settings_are_said_in_words(shown, tmp_path):
 def test_a_season_is_said_to_repeat(shown, tmp_path):
     """The last column tells seasons from plateaus."""
     bandit = Bandit([Curve([0.1, 0.9], [0], "repeat")])
-    _, output, _ = shown(save_bandit(bandit, tmp_path / "season.json"))
+    _, output, _ = shown(bandit.save(tmp_path / "season.json"))
     assert row(output, "arm 0") == ["0", "│", "0.1", "0.9", "repeats"]
 
 

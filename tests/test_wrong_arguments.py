@@ -32,7 +32,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "plan_cycle": lambda x: ls.plan_cycle(x, 3),
     "from_bandit": lambda x: ls.BlockProblem.from_bandit(x, 3),
     "bandit_to_dict": bandit_to_dict,
-    "save_bandit": lambda x: ls.save_bandit(x, "never.toml"),
+    "a bandit's file": BANDIT.save,
     "save_plan": lambda x: ls.save_plan(x, "never.json"),
     "load_bandit": ls.load_bandit,
     "load_plan": ls.load_plan,

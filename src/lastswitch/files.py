@@ -17,6 +17,19 @@ table per arm. An arm has a ``name`` and says what it pays in one of three ways:
     [[arms]]
     name = "news"
     delays = [0.1, 0.5, 0.9]   # 1 (a repeat), 2, 3 or more rounds after the last play
+
+What schedules must respect may follow (:mod:`lastswitch.rules` has the words)::
+
+    plays = [0, 1]             # at the top: one arm a round, or none
+    silence = 0.1              # and what an empty place pays
+
+    [groups]
+    spoken = ["talk", "news"]
+
+    [[rules]]
+    rule = "apart"
+    who = "spoken"
+    rounds = 3
 """
 
 from __future__ import annotations
@@ -31,13 +44,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_bandit, check_path
+from lastswitch._checks import check_bandit, check_path, shown
+from lastswitch._codec import parse_json, read_text, save_json, unstamp
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
 from lastswitch.errors import (
-    BanditError,
-    CurveError,
     FileError,
     InputTypeError,
     LastSwitchError,
@@ -46,11 +58,18 @@ from lastswitch.instances import INSTANCES, instance
 
 if TYPE_CHECKING:
     from lastswitch.planning.plan import Plan
+    from lastswitch.rules import Rule
 
-#: The version of the format this release writes; it reads no other.
-VERSION = 1
+#: What a saved bandit's stamp says; this release reads no other version.
+KIND, VERSION = "bandit", 1
 
-_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms")
+#: Whole numbers from here on are no state, and may be no float.
+_TOO_LARGE = 2**62
+
+#: States that the shapes of one file may ask for: a few words must not fill the memory.
+_MOST_STATES = 4_000_000
+
+_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules")
 #: What an arm may say next to each of the three ways to give its curve.
 _WAYS: Mapping[str, tuple[str, ...]] = {
     "rest": ("rest", "streak", "tail", "monotone"),
@@ -60,7 +79,7 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
 
 
 def load_bandit(path: str | PathLike[str]) -> Bandit:
-    r"""Read a bandit from a ``.toml`` or ``.json`` file.
+    r"""Read a bandit from a ``.toml`` or ``.json`` file, saved or written by hand.
 
     Examples
     --------
@@ -74,25 +93,22 @@ def load_bandit(path: str | PathLike[str]) -> Bandit:
       jazz  Curve(rest=[0, 0, 0.8], streak=[0])
     """
     file = check_path(path)
-    return bandit_from_dict(_read(file, _suffix(file)), source=str(file))
+    where, suffix = str(file), _suffix(file)
+    text = read_text(file)
+    data = _parse_toml(text, where) if suffix == ".toml" else parse_json(text, where)
+    if isinstance(data, Mapping) and "format" in data:  # saved, not written by hand
+        data = unstamp(data, KIND, VERSION, where)
+    return bandit_from_dict(data, source=where)
 
 
-def save_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
-    """Write ``bandit`` to a ``.toml`` or ``.json`` file; loading it gives an equal bandit.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from lastswitch.instances import five_arms
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     load_bandit(save_bandit(five_arms(), f"{folder}/five.json")) == five_arms()
-    True
-    """
-    check_bandit("save_bandit", bandit)
+def write_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
+    """Write ``bandit`` to ``path`` (see :meth:`Bandit.save`)."""
+    check_bandit("save", bandit)
     file = check_path(path)
     data = bandit_to_dict(bandit)
     if _suffix(file) == ".json":
-        return _write_json(file, data)
+        del data["version"]
+        return save_json(file, KIND, VERSION, data)
     import tomli_w
 
     return write_atomic(file, _inline(tomli_w.dumps(data)))
@@ -153,7 +169,7 @@ def load_plan(path: str | PathLike[str]) -> Plan:
     from lastswitch.planning.plan import Plan
 
     file = check_path(path)
-    data = _read(file, ".json")
+    data = parse_json(read_text(file), str(file))
     try:
         return Plan.from_dict(data)
     except LastSwitchError as error:
@@ -189,6 +205,15 @@ def bandit_to_dict(bandit: Bandit) -> dict[str, Any]:
         if not curve.monotone:
             arm["monotone"] = False
         data["arms"].append(arm)
+    if bandit.groups:
+        data["groups"] = {name: list(arms) for name, arms in bandit.groups.items()}
+    if bandit.plays != (1, 1):
+        least, most = bandit.plays
+        data["plays"] = most if least == most else [least, most]
+    if bandit.silence:
+        data["silence"] = bandit.silence
+    if bandit.rules:
+        data["rules"] = [rule.to_dict() for rule in bandit.rules]
     return data
 
 
@@ -201,29 +226,52 @@ def bandit_from_dict(data: Mapping[str, Any], source: str = "bandit") -> Bandit:
     Curve(rest=[0.9], streak=[0])
     """
     if not isinstance(data, Mapping):
-        raise FileError(f"{source} must hold a table with [[arms]], got {_show(data)}.")
+        raise FileError(f"{source} must hold a table with [[arms]], got {shown(data)}.")
     _check_version(data, source)
     _check_keys(data, _TOP_KEYS, source)
     arms = data.get("arms")
     if not (isinstance(arms, Sequence) and not isinstance(arms, str) and len(arms)):
-        raise FileError(f"{source} must hold at least one [[arms]] table, got {_show(arms)}.")
-    curves, names = [], []
+        raise FileError(f"{source} must hold at least one [[arms]] table, got {shown(arms)}.")
+    curves, names, states = [], [], 0
     for index, arm in enumerate(arms):
         where = f"{source}: arms[{index}]"
         if not isinstance(arm, Mapping):
-            raise FileError(f"{where} must be a table, got {_show(arm)}.")
+            raise FileError(f"{where} must be a table, got {shown(arm)}.")
         name = arm.get("name", f"arm {index}")
-        if not isinstance(name, str):
-            raise FileError(f"{where}, key 'name' must be a string, got {_show(name)}.")
+        if not (isinstance(name, str) and _is_text(name)):
+            raise FileError(f"{where}, key 'name' must be a string, got {shown(name)}.")
         names.append(name)
-        curves.append(_read_curve(arm, f"{where} ({name!r})"))
-    settings = {key: data[key] for key in ("noise", "sigma", "initial") if key in data}
+        curves.append(_read_curve(arm, f"{where} ({shown(name)})"))
+        states += len(curves[-1].rest) + len(curves[-1].streak)
+        if "shape" in arm and states > _MOST_STATES:
+            raise FileError(
+                f"{where}: the shapes up to here ask for {states:,} states, more than "
+                f"{_MOST_STATES:,}; make them shorter, or build the bandit in Python."
+            )
+    given = ("noise", "sigma", "initial", "groups", "plays", "silence")
+    settings = {key: data[key] for key in given if key in data}
+    settings["rules"] = _read_rules(data.get("rules", []), source)
     if "sigma" in settings:
         _check_number(settings["sigma"], f"{source}: key 'sigma'")
     try:
         return Bandit(curves, names=names, **settings)
-    except (BanditError, InputTypeError) as error:
+    except LastSwitchError as error:
         raise FileError(f"{source}: {error}") from error
+
+
+def _read_rules(tables: Any, source: str) -> list[Rule]:
+    """Return the rules of a file's [[rules]]."""
+    from lastswitch.rules import from_dict
+
+    if not isinstance(tables, Sequence) or isinstance(tables, str):
+        raise FileError(f"{source}: rules must be [[rules]] tables, got {shown(tables)}.")
+    rules = []
+    for index, table in enumerate(tables):
+        try:
+            rules.append(from_dict(table))
+        except LastSwitchError as error:
+            raise FileError(f"{source}: rules[{index}]: {error}") from error
+    return rules
 
 
 def _read_curve(arm: Mapping[str, Any], where: str) -> Curve:
@@ -246,7 +294,7 @@ def _read_curve(arm: Mapping[str, Any], where: str) -> Curve:
     settings = {key: arm[key] for key in ("tail", "monotone") if key in arm}
     if not isinstance(settings.get("monotone", True), bool):
         raise FileError(
-            f"{where}, key 'monotone' must be true or false, got {_show(arm['monotone'])}."
+            f"{where}, key 'monotone' must be true or false, got {shown(arm['monotone'])}."
         )
     tables = {
         key: _read_table(arm, key, where) for key in ("rest", "streak", "delays") if key in arm
@@ -260,7 +308,7 @@ def _read_curve(arm: Mapping[str, Any], where: str) -> Curve:
         if ways == ["delays"]:
             return Curve.from_delays(tables["delays"], **settings)
         return Curve(tables["rest"], tables["streak"], **settings)
-    except CurveError as error:
+    except LastSwitchError as error:
         raise FileError(f"{where}, {error}") from error
 
 
@@ -268,7 +316,7 @@ def _read_shape(arm: Mapping[str, Any], where: str) -> Curve:
     shape = arm["shape"]
     if shape not in list(SHAPES):
         raise FileError(
-            f"{where}, key 'shape' must be one of {', '.join(SHAPES)}, got {_show(shape)}"
+            f"{where}, key 'shape' must be one of {', '.join(SHAPES)}, got {shown(shape)}"
             f"{suggestion(str(shape), SHAPES)}."
         )
     parameters = inspect.signature(SHAPES[shape]).parameters
@@ -289,7 +337,7 @@ def _read_shape(arm: Mapping[str, Any], where: str) -> Curve:
             )
     try:
         return SHAPES[shape](**given)
-    except CurveError as error:
+    except LastSwitchError as error:
         raise FileError(f"{where}, shape {shape!r}: {error}") from error
 
 
@@ -306,7 +354,17 @@ def _read_table(arm: Mapping[str, Any], key: str, where: str) -> list[float]:
 
 def _check_number(value: Any, where: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FileError(f"{where} must be a number, got {_show(value)}.")
+        raise FileError(f"{where} must be a number, got {shown(value)}.")
+    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
+        raise FileError(f"{where} is too large a number: {shown(value)}.")
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether ``name`` can be written to a file; half a character (a surrogate) cannot."""
+    try:
+        return bool(name.encode()) or not name
+    except UnicodeEncodeError:
+        return False
 
 
 def _check_version(data: Mapping[str, Any], source: str) -> None:
@@ -315,7 +373,7 @@ def _check_version(data: Mapping[str, Any], source: str) -> None:
         newer = isinstance(version, int) and not isinstance(version, bool) and version > VERSION
         hint = "upgrade lastswitch to read it" if newer else f"write version = {VERSION}"
         raise FileError(
-            f"{source}, key 'version' is {_show(version)}, but this release reads version "
+            f"{source}, key 'version' is {shown(version)}, but this release reads version "
             f"{VERSION}; {hint}."
         )
 
@@ -338,18 +396,13 @@ def _inline(toml: str) -> str:
     )
 
 
-def _read(file: Path, suffix: str) -> Any:
-    """Return what a TOML or JSON file holds."""
+def _parse_toml(text: str, where: str) -> Any:
     try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise FileError(f"{file} does not exist; check the path.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{file} cannot be read as text: {error}.") from error
-    try:
-        return tomllib.loads(text) if suffix == ".toml" else json.loads(text)
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise FileError(f"{where} is nested too deep; no bandit is.") from error
     except ValueError as error:
-        raise FileError(f"{file} is not valid {suffix[1:].upper()}: {error}.") from error
+        raise FileError(f"{where} is not valid TOML: {error}.") from error
 
 
 def _write_json(file: Path, data: Mapping[str, Any]) -> Path:
@@ -360,8 +413,3 @@ def _suffix(file: Path) -> str:
     if file.suffix not in (".toml", ".json"):
         raise FileError(f"{file} must end in .toml or .json, to say how it is written.")
     return file.suffix
-
-
-def _show(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

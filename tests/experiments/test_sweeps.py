@@ -31,7 +31,7 @@ block = [[0, 1], [0, 1, 1]]
 @pytest.fixture
 def folder(tmp_path):
     """Hold a sweep and a bandit beside it."""
-    ls.save_bandit(ls.instances.stationary([0.2, 0.7]), tmp_path / "mine.toml")
+    ls.instances.stationary([0.2, 0.7]).save(tmp_path / "mine.toml")
     (tmp_path / "sweep.toml").write_text(GOOD)
     return tmp_path
 

@@ -175,7 +175,7 @@ def test_predicted_gains_cover_the_true_gains(fit):
 
 def test_gain_is_found_beside_the_bandit_file(fit, tmp_path):
     """A bandit's file leads to the fit it came from."""
-    ls.save_bandit(fit.bandit, tmp_path / "radio.toml")
+    fit.bandit.save(tmp_path / "radio.toml")
     fit.save(tmp_path / "radio.fit.npz")
     assert predicted_gain(tmp_path / "radio.toml", [0, 1]) == predicted_gain(fit, [0, 1])
 

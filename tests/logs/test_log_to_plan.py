@@ -12,6 +12,6 @@ def test_a_plan_of_a_fitted_bandit_says_what_it_would_gain(tmp_path, capsys):
     assert main(["plan", str(tmp_path / "fitted.toml"), "--length", "9"]) == 0
     assert "over what the log did" in capsys.readouterr().out
 
-    ls.save_bandit(truth, tmp_path / "by-hand.toml")
+    truth.save(tmp_path / "by-hand.toml")
     assert main(["plan", str(tmp_path / "by-hand.toml"), "--length", "9"]) == 0
     assert "over what the log did" not in capsys.readouterr().out

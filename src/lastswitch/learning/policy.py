@@ -55,9 +55,10 @@ from lastswitch.learning.checks import (
     generator_state,
     start_states,
 )
-from lastswitch.learning.ledger import Ledger, Pull, checked_pull
+from lastswitch.learning.ledger import Ledger, checked_pull
+from lastswitch.learning.ledger import Pull as Pull
 from lastswitch.learning.tracks import FARTHEST, Subject, Track
-from lastswitch.states import as_array
+from lastswitch.states import as_allowed
 
 Mask = tuple[bool, ...]
 
@@ -214,7 +215,7 @@ class Policy(ABC):
             rest. By default the round after its last play, or after :meth:`advance`. A subject's
             clock starts at its first ``at``, or at 0.
         allowed
-            The arms that may be played now: their indices, or one bool per arm.
+            The arms that may be played now: one True or False per arm, or a list of arms by number.
         confirm
             ``True``: the pull is played, and the states move. ``False``: it is proposed, and
             nothing moves until :meth:`confirm`. A proposal stands until it is confirmed or
@@ -537,24 +538,7 @@ class Policy(ABC):
 
     def _mask(self, allowed: ArrayLike) -> Mask:
         """Return ``allowed`` as one bool per arm."""
-        given = as_array(allowed)
-        if given.dtype == bool and given.shape == (self.n_arms,):
-            mask = given
-        elif given.ndim == 1 and given.size and given.dtype.kind in "iu":
-            if given.min() < 0 or given.max() >= self.n_arms:
-                raise PolicyError(
-                    f"allowed names arms from {given.min()} to {given.max()}; "
-                    f"they run from 0 to {self.n_arms - 1}."
-                )
-            mask = np.zeros(self.n_arms, dtype=bool)
-            mask[given] = True
-        else:
-            raise PolicyError(
-                f"allowed must be a list of arms or {self.n_arms} bools, got {allowed!r}."
-            )
-        if not mask.any():
-            raise PolicyError("allowed forbids every arm; allow at least one, or do not ask.")
-        return tuple(mask.tolist())
+        return tuple(as_allowed(allowed, self.n_arms, PolicyError).tolist())
 
     def _reward(self, name: Any, reward: float | None) -> float:
         """Return ``reward`` as a float, NaN when it is missing; refuse one outside the range."""
