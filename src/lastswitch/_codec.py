@@ -116,7 +116,8 @@ def unstamp(data: object, kind: str, version: int, where: str) -> dict[str, Any]
     _check_version(data.get("version"), kind, version, where)
     content = {key: value for key, value in data.items() if key not in _STAMP}
     try:
-        found, restored = digest(content), _restored(content)
+        found = digest(content)
+        restored = {key: _restored(item) for key, item in content.items()}
     except RecursionError as error:
         raise FileError(f"{where} is nested too deep to be a saved {kind}.") from error
     except UnicodeEncodeError as error:
@@ -131,7 +132,7 @@ def unstamp(data: object, kind: str, version: int, where: str) -> dict[str, Any]
             f"{where} is damaged or was edited by hand: its content does not match its digest; "
             f"load an earlier copy, or make the {kind} again."
         )
-    return dict(restored)
+    return restored
 
 
 def digest(content: object) -> str:

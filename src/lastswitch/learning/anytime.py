@@ -97,8 +97,9 @@ class Anytime(Policy):
 
     def learned(self) -> dict[str, Any]:
         """Return the epoch and what its policy has learned."""
-        inner = {"learned": self.inner.learned(), "generator": generator_state(self.inner.generator)}
-        return {"epoch": self.epoch, "left": self.left, "inner": inner}
+        inner = self.inner
+        kept = {"learned": inner.learned(), "generator": generator_state(inner.generator)}
+        return {"epoch": self.epoch, "left": self.left, "inner": kept}
 
     def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what :meth:`learned` returned."""

@@ -75,7 +75,7 @@ def generator_from(
     True
     """
     if state is None or like is None:
-        if state is not like:
+        if not (state is None and like is None):
             raise PolicyError("random numbers are drawn with a seed, and only then.")
         return None
     bits = type(like.bit_generator)()

@@ -145,7 +145,7 @@ class Ledger:
         if len(rewards) and (not self.spans or self.spans[0][2] != 0):
             raise PolicyError("the first pulls have no ids.")
         for name, arm, tau, subject, note, place in books["open"]:
-            pull = checked_pull(name, arm, tau, subject, n_arms)
+            pull = checked_pull(n_arms, name, arm, tau, subject)
             if self.place(name) != place or rewards[place] == rewards[place] or name in self.open:
                 raise PolicyError(f"the outstanding pull {name!r} was never asked, or was told.")
             self.open[name] = (pull, note, place)
@@ -160,7 +160,7 @@ class Ledger:
         self.spans.append((prefix, serial, len(self.rewards)))
 
 
-def checked_pull(name: Any, arm: Any, tau: Any, subject: Any, n_arms: int) -> Pull:
+def checked_pull(n_arms: int, name: Any, arm: Any, tau: Any, subject: Any) -> Pull:
     """Return the pull a snapshot holds, if it can be one."""
     if _parts(name) and type(arm) is int and type(tau) is int and 0 <= arm < n_arms:
         return Pull(name, arm, tau, subject)

@@ -362,9 +362,9 @@ class Policy(ABC):
         return track
 
     def describe(self) -> dict[str, Any]:
-        """Return, as plain JSON, all that makes this policy behave unlike another: class, arguments.
+        """Return, as plain JSON, all that makes this policy behave unlike another.
 
-        Large arguments (a bandit, a prior) are told by their digest. What a store of results keys
+        That is its class and its arguments. Large arguments (a bandit, a prior) are told by their digest. What a store of results keys
         its entries by.
 
         Examples
@@ -412,9 +412,7 @@ class Policy(ABC):
             self._tracks[subject] = track
         self._ledger.resume(snapshot, self.n_arms)
         for *given, at, allowed in snapshot["proposals"]:
-            pull = checked_pull(*given, self.n_arms)
-            check_subject(pull.subject)
-            self._propose(pull, check_whole("a round", at, 0), allowed and self._mask(allowed))
+            self._propose_again(checked_pull(self.n_arms, *given), at, allowed)
         notes: dict[Subject, list[Any]] = {}
         for pull, note, _ in self._open.values():
             if pull.subject not in self._tracks:
@@ -520,6 +518,20 @@ class Policy(ABC):
     def _propose(self, pull: Pull, at: int, mask: Mask | None) -> None:
         self._proposals[pull.id] = Proposal(pull, at, mask)
         self._standing[pull.subject] = pull.id
+
+    def _propose_again(self, pull: Pull, at: int, allowed: ArrayLike | None) -> None:
+        """Let a proposal of a snapshot stand, if it can be one."""
+        check_subject(pull.subject)
+        check_whole("the round of a proposal", at, 0, PolicyError, FARTHEST)
+        mask = None if allowed is None else self._mask(allowed)
+        track = self._tracks.get(pull.subject)
+        trial = Track(self._start, at) if track is None else track.copy()
+        if at >= trial.now:
+            trial.rest(at - trial.now)
+            fits = trial.tau(pull.arm) == pull.tau and (mask is None or mask[pull.arm])
+            if fits and pull.id not in self._proposals and pull.subject not in self._standing:
+                return self._propose(pull, at, mask)
+        raise PolicyError(f"{pull} cannot be proposed for round {at}.")
 
     def _withdraw(self, subject: Subject) -> None:
         """Drop the proposal that stands for ``subject``, if one does."""
