@@ -51,7 +51,7 @@ class Ledger:
     (0, None)
     """
 
-    __slots__ = ("_next", "_prefix", "_serial", "_where", "open", "rewards", "spans")
+    __slots__ = ("_broken", "_prefix", "_serial", "_where", "open", "rewards", "spans")
 
     def __init__(self) -> None:
         #: By id: the pull, the policy's note, and its place.
@@ -60,14 +60,15 @@ class Ledger:
         self.spans: list[tuple[str, int, int]] = []
         self._where: dict[str, list[int]] = {}  # the spans of each prefix
         self._prefix, self._serial = "", 0
-        self._next = -1  # the number that goes on with the last span
+        self._broken = True  # whether the next number may not go on with the last span
 
     def issue(self, arm: int, tau: int, subject: Subject, note: Any) -> Pull:
         """Enter a play under a new id."""
         serial = self._serial
-        if serial != self._next:
-            self._begin(self._prefix or self._draw(), serial)
-        self._serial = self._next = serial + 1
+        if self._broken:
+            self._go_on(self._prefix or self._draw(), serial)
+            self._broken = False
+        self._serial = serial + 1
         name = self._prefix + str(serial)
         # Half the cost of Pull(...), which would only repack its four arguments.
         pull: Pull = _new_tuple(Pull, (name, arm, tau, subject))
@@ -79,15 +80,13 @@ class Ledger:
     def new_id(self) -> str:
         """Return an id for a pull that may never be played; it leaves no other trace."""
         serial = self._serial
-        self._serial = serial + 1
+        self._serial, self._broken = serial + 1, True
         return f"{self._prefix or self._draw()}{serial}"
 
     def enter(self, pull: Pull, note: Any) -> None:
         """Enter a play whose id was handed out before."""
-        prefix, serial = _parts(pull.id) or ("", 0)
-        if not (prefix == self._prefix and serial == self._next):
-            self._begin(prefix, serial)
-        self._next = serial + 1 if prefix == self._prefix else -1
+        self._go_on(*(_parts(pull.id) or ("", 0)))
+        self._broken = True
         self.open[pull.id] = (pull, note, len(self.rewards))
         self.rewards.append(_NAN)
 
@@ -134,7 +133,7 @@ class Ledger:
             raise PolicyError("the rewards told must be one row of numbers.")
         if np.isinf(rewards).any():
             raise PolicyError("a reward told is infinite.")
-        self.rewards = array("d", rewards.tobytes())
+        self.rewards.frombytes(rewards.tobytes())
         for prefix, first, place in books["spans"]:
             before = self.spans[-1][2] if self.spans else -1
             sane = type(first) is int and type(place) is int and before < place < len(rewards)
@@ -155,7 +154,12 @@ class Ledger:
         self._prefix = f"{secrets.token_hex(6)}-"
         return self._prefix
 
-    def _begin(self, prefix: str, serial: int) -> None:
+    def _go_on(self, prefix: str, serial: int) -> None:
+        """Begin a span with this id, unless it is the next of the last one."""
+        if self.spans:
+            last, first, place = self.spans[-1]
+            if last == prefix and serial - first == len(self.rewards) - place:
+                return
         self._where.setdefault(prefix, []).append(len(self.spans))
         self.spans.append((prefix, serial, len(self.rewards)))
 

@@ -175,7 +175,7 @@ class RotationUCB(Policy):
             arm = block[0]
         cell = self._cell(arm, track.tau(arm))
         self._out[cell] += 1.0
-        if self._told[cell] + self._out[cell] >= self._limit_all[cell]:
+        if self._seen[cell] + self._out[cell] >= self._limit_all[cell]:
             self.stale = True
         return arm
 
@@ -239,8 +239,8 @@ class RotationUCB(Policy):
         """Add the reward to what its (arm, state) has paid."""
         cell = self._cell(pull.arm, pull.tau)
         self._out[cell] -= 1.0
-        count = self._told[cell] + 1.0
-        self._told[cell] = count
+        count = self._seen[cell] + 1.0
+        self._seen[cell] = count
         self._paid[cell] += reward
         self._squared[cell] += reward * reward
         if count >= self._limit_told[cell]:
@@ -334,7 +334,7 @@ class RotationUCB(Policy):
 
     def _bind(self) -> None:
         """Make views through which single entries are read and written without NumPy's cost."""
-        self._told, self._paid = _view(self.counts), _view(self.sums)
+        self._seen, self._paid = _view(self.counts), _view(self.sums)
         self._squared, self._out = _view(self.squares), _view(self.pending)
         self._plans: dict[tuple[tuple[int, ...], Mask | None, int], tuple[int, ...]] = {}
         self._depth_list = self.depths.tolist()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._checks import check_positive
+from lastswitch._checks import check_positive, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.checks import check_counted
 from lastswitch.learning.policy import Mask, Policy, Pull
@@ -99,7 +99,8 @@ class ThompsonSampling(Policy):
     """Plays the arm whose draw from its Beta posterior is largest, blind to states.
 
     Thompson (1933); uniform prior, rewards in [0, 1], those strictly between count as a fraction
-    of a success. Assumes stationary rewards.
+    of a success. Assumes stationary rewards. The draws of one ask are independent of those of any
+    other, given the posteriors (:mod:`lastswitch.learning.baselines.beta_draws`).
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class ThompsonSampling(Policy):
     True
     """
 
-    shared = ("successes", "failures")
+    shared = ("posteriors", "numbers", "used")
 
     def __init__(
         self,
@@ -130,27 +131,54 @@ class ThompsonSampling(Policy):
         rewards: Sequence[float] = (0.0, 1.0),
         seed: int = 0,
     ) -> None:
+        from lastswitch._kernels import announce
+        from lastswitch.learning.baselines.beta_draws import largest_draw
+
         super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed)
-        #: The parameters of each arm's posterior: 1 + its successes, 1 + its failures.
-        self.successes, self.failures = np.ones(self.n_arms), np.ones(self.n_arms)
+        announce("sampling", largest_draw)
+        self._largest = largest_draw
+        self.posteriors = np.ones((2, self.n_arms))
+        # What draws are made of, ahead: one call for hundreds costs hardly more than for one.
+        self.numbers = np.zeros((2, 512 + 4 * self.n_arms))
+        self.used = self.numbers.shape[1]
+        self._bind()
+
+    @property
+    def successes(self) -> list[float]:
+        """The first parameter of each arm's posterior: 1 + its successes."""
+        return list(self.posteriors[0].tolist())
+
+    @property
+    def failures(self) -> list[float]:
+        """The second parameter of each arm's posterior: 1 + its failures."""
+        return list(self.posteriors[1].tolist())
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the arm with the largest draw."""
-        draws = self.rng.beta(self.successes, self.failures)
-        if allowed is not None:
-            draws[~np.array(allowed)] = -1.0
-        return int(draws.argmax())
+        mask = None if allowed is None else np.array(allowed)
+        arm, self.used = self._largest(self.posteriors, self.numbers, self.used, mask)
+        while arm < 0:
+            self.rng.standard_normal(out=self.numbers[0])
+            self.rng.random(out=self.numbers[1])
+            arm, self.used = self._largest(self.posteriors, self.numbers, 0, mask)
+        return arm
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Move the arm's posterior."""
-        self.successes[pull.arm] += reward
-        self.failures[pull.arm] += 1.0 - reward
+        self._entries[pull.arm] += reward
+        self._entries[pull.arm + self.n_arms] += 1.0 - reward
 
     def relearn(self, learned: dict[str, Any]) -> None:
-        """Take back the posteriors."""
+        """Take back the posteriors and what was drawn ahead."""
         super().relearn(learned)
-        if min(self.successes.min(), self.failures.min()) < 1.0:
+        if self.posteriors.min() < 1.0:
             raise PolicyError("a posterior begins with one success and one failure.")
+        check_whole("used", self.used, 0, PolicyError, self.numbers.shape[1])
+        self._bind()
+
+    def _bind(self) -> None:
+        """Make a view through which posteriors are moved without NumPy's cost."""
+        self._entries: Any = memoryview(self.posteriors.reshape(-1))  # type: ignore[arg-type]
 
 
 def playable(allowed: Mask) -> list[int]:
