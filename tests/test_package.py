@@ -1,13 +1,14 @@
 """The package as a whole: its names, its weight, what it stands on."""
 
 import inspect
-import re
 import subprocess
 import sys
+from difflib import unified_diff
 
 import pytest
 
 import lastswitch as ls
+import public_signatures
 from lastswitch._atomic import write_atomic
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
@@ -20,7 +21,18 @@ def test_importing_is_light():
     code = "import sys, lastswitch; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
-    heavy = {"matplotlib", "numba", "highspy", "typer", "scipy", "rich", "joblib", "ibis", "pandas"}
+    heavy = {
+        "numpy",
+        "matplotlib",
+        "numba",
+        "highspy",
+        "typer",
+        "scipy",
+        "rich",
+        "joblib",
+        "ibis",
+        "pandas",
+    }
     assert not loaded & heavy
 
 
@@ -31,6 +43,16 @@ def test_public_names_resolve_and_are_documented():
         assert found.__doc__, name
         assert inspect.ismodule(found) or "Examples\n" in found.__doc__, name
     assert set(ls.__all__) <= set(dir(ls))
+
+
+def test_public_names_and_signatures_are_as_promised():
+    """What is public is pinned: nothing is added, dropped or changed by accident."""
+    promised = public_signatures.FILE.read_text(encoding="utf-8").splitlines()
+    found = public_signatures.public_signatures().splitlines()
+    changes = list(unified_diff(promised, found, "promised", "found", lineterm="", n=0))
+    assert not changes, "\n".join(
+        ["Public names changed. If that is meant: make signatures, and commit.", *changes]
+    )
 
 
 def test_modules_load_on_use():
@@ -63,9 +85,20 @@ def test_streams_are_keyed_by_name():
 
 
 def test_a_missing_extra_says_what_to_install():
-    """The message ends in a line to paste."""
-    with pytest.raises(MissingExtraError, match=re.escape("pip install 'lastswitch[logs]'")):
-        load_extra("no_such_module_anywhere", "logs")
+    """What the extra consists of: a line to paste that works in a checkout as well."""
+    with pytest.raises(MissingExtraError) as caught:
+        load_extra("no_such_module_anywhere", "spark")
+    _, _, command = str(caught.value).partition("run: pip install ")
+    assert "'pyspark>=" in command
+    assert "'ibis-framework[duckdb]>=" in command  # the extra "spark" builds on "logs"
+    assert "lastswitch[" not in command
+    assert command.endswith("(the extra 'spark' of lastswitch)")
+
+
+def test_an_extra_nobody_knows_names_the_module():
+    """As in a checkout that is not installed: there is no list to read."""
+    with pytest.raises(MissingExtraError, match=r"pip install no_such_module_anywhere \(the extra"):
+        load_extra("no_such_module_anywhere", "no_such_extra")
 
 
 def test_atomic_writes_leave_the_old_file_when_they_fail(tmp_path):

@@ -20,7 +20,23 @@ from lastswitch._lazy import attach
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from lastswitch import curves as curves, errors as errors
+    from lastswitch import (
+        blocks as blocks,
+        calendar as calendar,
+        curves as curves,
+        environment as environment,
+        errors as errors,
+        experiments as experiments,
+        figures as figures,
+        files as files,
+        instances as instances,
+        learning as learning,
+        logs as logs,
+        planning as planning,
+        rules as rules,
+        testing as testing,
+        theory as theory,
+    )
     from lastswitch._progress import Progress as Progress
     from lastswitch.bandit import Bandit as Bandit
     from lastswitch.blocks import (
@@ -28,7 +44,6 @@ if TYPE_CHECKING:
         block_reward as block_reward,
         calibrated_reward as calibrated_reward,
         cycle_reward as cycle_reward,
-        repaired_block as repaired_block,
     )
     from lastswitch.calendar import Calendar as Calendar
     from lastswitch.curves import Curve as Curve
@@ -44,7 +59,6 @@ if TYPE_CHECKING:
         load_plan as load_plan,
         save_plan as save_plan,
     )
-    from lastswitch.instances import pinwheel as pinwheel
     from lastswitch.learning import (
         Anytime as Anytime,
         CalibratedCombUCB1 as CalibratedCombUCB1,
@@ -54,16 +68,21 @@ if TYPE_CHECKING:
         ISICombUCB1 as ISICombUCB1,
         OracleGreedy as OracleGreedy,
         Policy as Policy,
+        Prior as Prior,
         Pull as Pull,
         RotationUCB as RotationUCB,
         load_policy as load_policy,
     )
-    from lastswitch.logs import CurveFit as CurveFit, fit_curves as fit_curves
+    from lastswitch.logs import (
+        CurveFit as CurveFit,
+        fit_curves as fit_curves,
+        load_fit as load_fit,
+        predicted_gain as predicted_gain,
+    )
     from lastswitch.planning import (
         BlockProblem as BlockProblem,
         Optimum as Optimum,
         Plan as Plan,
-        Terminal as Terminal,
         average_bound as average_bound,
         best_cycle as best_cycle,
         optimal_average as optimal_average,
@@ -71,6 +90,7 @@ if TYPE_CHECKING:
         plan_block as plan_block,
         plan_cycle as plan_cycle,
     )
+    from lastswitch.schedules import Schedule as Schedule
     from lastswitch.states import (
         state_after as state_after,
         trajectory as trajectory,
@@ -87,14 +107,12 @@ else:
                 "block_reward",
                 "calibrated_reward",
                 "cycle_reward",
-                "repaired_block",
             ],
             "calendar": ["Calendar"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "simulate"],
             "files": ["load_bandit", "load_plan", "save_plan"],
-            "instances": ["pinwheel"],
             "learning": [
                 "Anytime",
                 "CalibratedCombUCB1",
@@ -104,16 +122,16 @@ else:
                 "ISICombUCB1",
                 "OracleGreedy",
                 "Policy",
+                "Prior",
                 "Pull",
                 "RotationUCB",
                 "load_policy",
             ],
-            "logs": ["CurveFit", "fit_curves"],
+            "logs": ["CurveFit", "fit_curves", "load_fit", "predicted_gain"],
             "planning": [
                 "BlockProblem",
                 "Optimum",
                 "Plan",
-                "Terminal",
                 "average_bound",
                 "best_cycle",
                 "optimal_average",
@@ -121,9 +139,11 @@ else:
                 "plan_block",
                 "plan_cycle",
             ],
+            "schedules": ["Schedule"],
             "states": ["state_after", "trajectory", "transition"],
         },
         modules=[
+            "blocks",
             "calendar",
             "curves",
             "errors",

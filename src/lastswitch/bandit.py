@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_choice, check_list, check_whole, is_number
+from lastswitch._listing import DOZEN, more
 from lastswitch._suggest import suggestion
 from lastswitch.curves import Curve, naming_arm
 from lastswitch.errors import BanditError, InputTypeError
@@ -232,11 +233,13 @@ class Bandit:
 
     def __repr__(self) -> str:
         noise = f"gaussian, sigma={self.sigma:g}" if self.noise == "gaussian" else self.noise
-        width = max(map(len, self.names))
+        width = max(map(len, self.names[:DOZEN]))
         arms = "".join(
             f"\n  {name:<{width}}  {curve!r}"
-            for name, curve in zip(self.names, self.curves, strict=True)
+            for name, curve in zip(self.names[:DOZEN], self.curves[:DOZEN], strict=True)
         )
+        if self.n_arms > DOZEN:
+            arms += f"\n  and {more(self.n_arms, 'all in bandit.names and bandit.curves')}"
         starts = set(self.initial)
         start = str(starts.pop()) if len(starts) == 1 else str(list(self.initial))
         return f"Bandit({self.n_arms} arms, {noise} rewards, starting at tau {start}){arms}"

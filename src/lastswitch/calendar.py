@@ -91,11 +91,13 @@ class Calendar:
     (0, 4, 5, 9)
     """
 
-    start: datetime
+    # Two times of a repeated hour are equal in Python; the seconds below tell them apart.
+    start: datetime = field(compare=False)
     every: str
     zone: str | None
     skip: When | None
     day_starts: str
+    _first: int
     _days: Days = field(compare=False)
     _open: OpenRounds = field(compare=False)
 
@@ -129,7 +131,8 @@ class Calendar:
             object.__setattr__(self, name, value)
         self._open.number_from(self._find(given, "start"))
         object.__setattr__(self, "start", self.time(0))
-        if isinstance(given, datetime) and instant_of(given, days) != self._seconds(0):
+        object.__setattr__(self, "_first", self._seconds(0))
+        if isinstance(given, datetime) and instant_of(given, days) != self._first:
             raise CalendarError(
                 f"start {say(given)} is inside a round, which begins {say(self.start)}; start "
                 f"there, or let days begin then (day_starts='{given:%H:%M}')."
@@ -143,6 +146,11 @@ class Calendar:
         """Whether a round is a day or longer, so that dates say all about it."""
         return self._days.every >= DAY
 
+    @property
+    def every_days(self) -> int:
+        """How many days a round has; 0 for rounds shorter than a day."""
+        return self._days.every // DAY
+
     def time(self, number: int) -> datetime:
         """Return when a round begins.
 
@@ -154,27 +162,26 @@ class Calendar:
         """
         return self._moment(self._seconds(number))
 
-    def end(self, number: int) -> datetime:
-        """Return when a round ends: the first moment that is not in it.
+    def span(self, number: int) -> tuple[datetime, datetime]:
+        """Return when a round begins and when it ends: the first moment that is not in it.
 
         Examples
         --------
-        >>> Calendar("2024-06-03", every="1w").end(0)
-        datetime.datetime(2024, 6, 10, 0, 0)
+        >>> [moment.isoformat() for moment in Calendar("2024-06-03", every="1w").span(0)]
+        ['2024-06-03T00:00:00', '2024-06-10T00:00:00']
         """
         grid, zero = self._open.numbered(_whole(number), number + 1)
-        return self._moment(int(grid.end[zero + number]))
+        place = zero + number
+        return self._moment(int(grid.begin[place])), self._moment(int(grid.end[place]))
 
     def day(self, number: int) -> date:
         """Return the day a round belongs to.
 
         Examples
         --------
-        >>> night = Calendar("2024-06-03", every="6h", day_starts="04:00")
-        >>> night.time(3).isoformat(), night.day(3).isoformat()
-        ('2024-06-03T22:00:00', '2024-06-03')
-        >>> night.end(3).isoformat()
-        '2024-06-04T04:00:00'
+        >>> night = Calendar("2024-06-03", every="3h", day_starts="04:00")
+        >>> night.time(7).isoformat(), night.day(7).isoformat()
+        ('2024-06-04T01:00:00', '2024-06-03')
         """
         grid, zero = self._open.numbered(_whole(number), number + 1)
         return day_of(int(grid.day[zero + number]))
@@ -263,9 +270,9 @@ class Calendar:
             limit = instant_of(given, self._days)
         else:
             limit = self._days.begin(day_number(given))
-        if limit <= self._seconds(0):
+        if limit <= self._first:
             raise CalendarError(f"until must be after the start {self.say(0)}, got {say(given)}.")
-        grid, zero = self._open.around(self._seconds(0), limit)
+        grid, zero = self._open.around(self._first, limit)
         return int(np.searchsorted(grid.begin, limit)) - zero
 
     def open(self, since: str | date, until: str | date) -> Open:

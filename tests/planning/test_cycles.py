@@ -93,7 +93,7 @@ def test_an_endless_streak_can_be_the_best_cycle():
 @pytest.mark.parametrize(("length", "average"), [(2, 0.5), (3, 2 / 3), (4, 0.75)])
 def test_best_cycle_of_any_length_up_to_a_limit(length, average):
     """The pinwheel [2, 3] reaches its 3/4 from four rounds on."""
-    best = ls.best_cycle(ls.pinwheel([2, 3]), length)
+    best = ls.best_cycle(ls.instances.pinwheel([2, 3]), length)
     assert best.optimal
     assert best.per_round == pytest.approx(average)
     assert len(best.block) <= length

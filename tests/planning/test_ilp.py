@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lastswitch import BlockProblem, Terminal, plan_block
 from lastswitch.errors import PlanError
-from lastswitch.planning import ilp
+from lastswitch.planning import BlockProblem, Terminal, ilp, plan_block
 from lastswitch.planning._highs import Model
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.plan import Plan

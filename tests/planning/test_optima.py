@@ -29,13 +29,13 @@ def average_of(bandit, cycle):
         (five_arms(), Fraction(456, 900)),
         (two_arms(), Fraction(1, 2)),
         (example_1(0.1), Fraction(1, 2)),
-        (ls.pinwheel([2, 4, 8, 8]), Fraction(1)),
-        (ls.pinwheel([3, 3, 6, 6]), Fraction(1)),
-        (ls.pinwheel([2, 3, 4]), Fraction(1)),
-        (ls.pinwheel([2, 3]), Fraction(3, 4)),
-        (ls.pinwheel([2, 3, 5]), Fraction(7, 8)),
-        (ls.pinwheel([2, 3, 6]), Fraction(7, 8)),
-        (ls.pinwheel([3, 4, 4, 6]), Fraction(8, 9)),
+        (ls.instances.pinwheel([2, 4, 8, 8]), Fraction(1)),
+        (ls.instances.pinwheel([3, 3, 6, 6]), Fraction(1)),
+        (ls.instances.pinwheel([2, 3, 4]), Fraction(1)),
+        (ls.instances.pinwheel([2, 3]), Fraction(3, 4)),
+        (ls.instances.pinwheel([2, 3, 5]), Fraction(7, 8)),
+        (ls.instances.pinwheel([2, 3, 6]), Fraction(7, 8)),
+        (ls.instances.pinwheel([3, 4, 4, 6]), Fraction(8, 9)),
     ],
 )
 def test_known_averages_come_out_as_fractions(bandit, average):
@@ -150,7 +150,7 @@ def test_identical_arms_are_merged():
 )
 def test_dense_pinwheel_is_decided(periods):
     """A dense instance has average 1 exactly when its tasks tile time as residue classes."""
-    best = ls.optimal_average(ls.pinwheel(list(periods)))
+    best = ls.optimal_average(ls.instances.pinwheel(list(periods)))
     assert best.optimal
     assert (best.fraction == 1) == tiles(periods, ())
 

@@ -146,7 +146,7 @@ def test_blocks_the_problem_does_not_admit_are_refused(block: list[int], message
 def test_a_start_has_one_state_per_arm(start: object) -> None:
     """Anything else is a StateError."""
     bandit = ls.Bandit([ls.curves.constant(0.5)] * 2)
-    with pytest.raises(StateError, match="start must be 2 integer states"):
+    with pytest.raises(StateError, match="start must be 'initial', 'unknown' or 2 integer states"):
         ls.plan_block(bandit, 3, start=start)
 
 

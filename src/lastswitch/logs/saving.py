@@ -48,7 +48,18 @@ def save_fit(fit: CurveFit, path: str | PathLike[str]) -> Path:
 
 
 def load_fit(path: str | PathLike[str]) -> CurveFit:
-    """Read a fit that :func:`save_fit` wrote."""
+    """Read a fit that ``fit.save(path)`` wrote.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import lastswitch as ls
+    >>> log = ls.logs.simulate(ls.Bandit([([0.9], [0.1])] * 2), subjects=20, rounds=20, seed=0)
+    >>> fit = ls.fit_curves(log)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_fit(fit.save(f"{folder}/radio.fit.npz")).bandit == fit.bandit
+    True
+    """
     from lastswitch.logs.curvefit import LogSummary, Scale, fit_counts
 
     file = check_path(path)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 #: A first cycle is scouted for when length times arms exceed the first of these numbers: within
 #: which gap, in how many blocks, in what share of the time left and in how many seconds.
 SCOUT_FROM = 200
-SCOUT_GAP, SCOUT_BLOCKS, SCOUT_SHARE, SCOUT_SECONDS = 0.01, 3, 0.2, 1.0
+SCOUT_GAP, SCOUT_BLOCKS, SCOUT_SHARE, SCOUT_SECONDS = 0.01, 3, 0.4, 1.0
 #: Arms beyond the length that a first cycle is planned with.
 SCOUT_MORE = 4
 #: States of automata that can be searched in a second; more are not begun when time is short.
@@ -236,16 +236,31 @@ class _Search:
 
     def search(self) -> None:
         """Bound all cycles, find a first one, drop the arms that cannot improve on it, search."""
+        self.take_turns()
         frequency = _frequencies(self.bandit, self.arms)
         self.lower(self.length * frequency.least(self.clock))
         reach = self.reaches(frequency)
         if self.length * len(self.arms) > SCOUT_FROM and not self.good_enough(self.bound):
             self.scout(reach)
-        kept = [arm for arm in self.arms if not self.good_enough(reach[arm])]
-        dropped = [reach[arm] for arm in self.arms if self.good_enough(reach[arm])]
-        # A cycle of kept arms only, or one that uses a dropped arm.
+        kept = self.kept(reach)
+        few = kept[: self.length + SCOUT_MORE]
+        if len(few) < len(kept) and self.too_many(kept):
+            self.search_shares(few, frequency)
+            kept = self.kept(reach)
+        # A cycle of kept arms only, or one that uses an arm left out.
+        left_out = max((reach[arm] for arm in self.arms if self.good_enough(reach[arm])), default=0)
         shares = self.search_shares(kept, frequency) if kept else self.value
-        self.lower(max([self.value, shares, *dropped]))
+        self.lower(max(self.value, shares, left_out))
+
+    def kept(self, reach: dict[int, float]) -> list[int]:
+        """Return the arms that a better cycle may use, those that can reach most first."""
+        kept = [arm for arm in self.arms if not self.good_enough(reach[arm])]
+        return sorted(kept, key=lambda arm: -reach[arm])
+
+    def too_many(self, users: list[int]) -> bool:
+        """Tell whether the automata of these arms are too large for the time left."""
+        kinds = {self.machines[arm].behaviour: len(self.machines[arm]) for arm in users}
+        return self.length**2 * sum(kinds.values()) > STATES_PER_SECOND * self.clock.left
 
     def lower(self, bound: float) -> None:
         """Take note of a bound on all cycles."""
@@ -280,8 +295,7 @@ class _Search:
             ceiling = self.ceiling(users)
             if self.good_enough(ceiling):
                 return max(bound, ceiling)  # as for any later share: it uses fewer arms
-            states = self.length**2 * sum(len(self.machines[members[0]]) for members in kinds[k:])
-            if self.clock.over or states > STATES_PER_SECOND * self.clock.left:
+            if self.interrupted or self.clock.over or self.too_many(users):
                 return max(bound, ceiling)
             share = min(self.solve_share(users), ceiling)
             bound = max(bound, share)
@@ -306,6 +320,14 @@ class _Search:
         value = cycle_reward(self.bandit, block)
         if value > self.value:
             self.block, self.value = block, value
+
+    def take_turns(self) -> None:
+        """Offer cycles in which a few arms take turns: a fair answer in no time."""
+        for few in range(2, min(self.length, len(self.arms)) + 1):
+            if self.length % few == 0 or few == len(self.arms):
+                pays = {arm: self.bandit.curves[arm](few - 1) for arm in self.arms}
+                best = sorted(self.arms, key=lambda arm: -pays[arm])[:few]
+                self.offer((best * self.length)[: self.length])
 
     def scout(self, reach: dict[int, float]) -> None:
         """Find a first cycle by planning blocks, each valued as if the last one came again.

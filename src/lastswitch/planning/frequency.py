@@ -49,7 +49,7 @@ def average_bound(bandit: Bandit) -> float:
     One arm can pay 1 every other round, another every third; a third arm fills the rounds left.
 
     >>> import lastswitch as ls
-    >>> round(average_bound(ls.pinwheel([2, 3])), 6)
+    >>> round(average_bound(ls.instances.pinwheel([2, 3])), 6)
     0.833333
     """
     check_bandit("average_bound", bandit)
@@ -175,7 +175,7 @@ def total_bound(
     Examples
     --------
     >>> import lastswitch as ls
-    >>> bandit = ls.pinwheel([2, 4])
+    >>> bandit = ls.instances.pinwheel([2, 4])
     >>> total_bound(bandit, 12, bandit.start())
     9.0
     """

@@ -178,11 +178,13 @@ def optimal_average(
         value = cycle_fraction(bandit, block) / len(block)
         bound = ceiling.least(clock)
     else:
-        block, bound = best_cycle_of(graph, clock)
+        block, bound = best_cycle_of(graph, clock.part(LISTING_SHARE))
         value = cycle_fraction(bandit, block) / len(block)
         bound = _closed(value, bound, bandit, len(block), len(graph))
-        if bound > value:
+        if bound > value:  # stopped early: perhaps a search finds a better one
             bound = min(bound, ceiling.least(clock))
+            other = _long_cycle(bandit, clock)
+            value, block = max((value, block), (cycle_fraction(bandit, other) / len(other), other))
     return Optimum(
         value=float(value),
         bound=max(bound, float(value)),
@@ -372,6 +374,12 @@ def _long_plan(
         plan = plan_block(bandit, horizon, start=start, time_limit=_bounded(clock).limit)
         return plan.block, plan.bound
     cycle = _long_cycle(bandit, clock)
-    turned = [(cycle[k:] + cycle[:k]) * (horizon // len(cycle) + 1) for k in range(len(cycle))]
-    sequences = [sequence[:horizon] for sequence in turned]
-    return max(sequences, key=lambda each: float(block_pays(bandit, each, start).sum())), math.inf
+    best, best_total = np.resize(cycle, horizon), -math.inf
+    for k in range(len(cycle)):  # begin with the round that suits the start best
+        sequence = np.resize(np.roll(cycle, -k), horizon)
+        total = float(block_pays(bandit, sequence, start).sum())
+        if total > best_total:
+            best, best_total = sequence, total
+        if clock.over:
+            break
+    return tuple(best.tolist()), math.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -16,7 +16,11 @@ from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import as_array
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from lastswitch.calendar import Calendar
+    from lastswitch.schedules import Schedule
 
 FORMAT = "lastswitch-plan-2"
 
@@ -102,6 +106,11 @@ class Plan(Certificate):
         return 0.0 if self.problem is None else self.problem.size(self.block)
 
     @property
+    def rounds(self) -> tuple[tuple[int, ...], ...]:
+        """The arms of each round."""
+        return tuple((arm,) for arm in self.block)
+
+    @property
     def per_round(self) -> float:
         """What the block is worth per round."""
         return self.value / len(self.block)
@@ -111,9 +120,43 @@ class Plan(Certificate):
 
         return calendar(self)
 
-    def plot(self) -> Figure:
-        """Draw the schedule: who plays when, over what every arm's state would pay."""
+    def calendar(self, calendar: Calendar, length: int | None = None) -> Schedule:
+        """Return the plan's plays at the times of ``calendar``: to print, to draw, to write.
+
+        Parameters
+        ----------
+        calendar
+            When the rounds are.
+        length
+            How many rounds: the plan's own, or, for a cycle, as many as wanted.
+
+        Examples
+        --------
+        >>> from lastswitch.calendar import Calendar
+        >>> plan = Plan((0, 1), 1.0, 1.0, names=("jazz", "talk"), repeats=True)
+        >>> june = plan.calendar(Calendar("2024-06-03", skip="sat-sun"), length=20)
+        >>> june.plays[-1].name, june.plays[-1].day.isoformat()
+        ('talk', '2024-06-28')
+        """
+        from lastswitch.schedules import Schedule
+
+        return Schedule(self, calendar, length)
+
+    @overload
+    def plot(self) -> Figure: ...
+
+    @overload
+    def plot(self, ax: Axes | None = None, *, calendar: Calendar) -> Axes: ...
+
+    def plot(self, ax: Axes | None = None, *, calendar: Calendar | None = None) -> Figure | Axes:
+        """Draw the schedule: who plays when, over what every arm's state would pay.
+
+        With a ``calendar``, draw its days coloured by arm into ``ax``, and return the axes.
+        """
         from lastswitch.planning.reading import draw
+
+        if calendar is not None:
+            return self.calendar(calendar).plot(ax)
 
         return draw(self)
 

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_choice, check_limits
 from lastswitch.errors import InputTypeError, PlanError
-from lastswitch.planning.certificate import rounding
+from lastswitch.planning.certificate import TOLERANCE, rounding
 from lastswitch.planning.plan import Plan, Progress, Solution
 from lastswitch.planning.brute_force import free_choice_bound
 from lastswitch.planning.problem import BlockProblem
@@ -135,15 +135,15 @@ def plan_of(
     """
     block = np.asarray(solution.block)
     value, size = problem.value(block), problem.size(block)
-    bound = solution.bound
-    # A solver calls equal what differs by rounding in its largest number. Where the block collects
-    # much smaller ones, that could be seen, and is owned up to.
-    accuracy = ACCURACY.get(solver, 1e-13)
-    error = accuracy * problem.length * problem.scale
-    if problem.scale > 100 * size:
-        bound += error
-    if not repeats:  # another cycle would start in another state than this problem does
-        bound = min(bound, free_choice_bound(problem))
+    bound, error = solution.bound, 0.0
+    if not repeats:  # pays of a cycle lie in [0, 1], and another starts in another state
+        accuracy, free = ACCURACY.get(solver, 1e-13), free_choice_bound(problem)
+        error = accuracy * problem.length * problem.scale
+        # A solver calls equal what differs by rounding in its largest number. Where the block
+        # collects much smaller ones, that can be seen, and is owned up to.
+        if error > max(100 * accuracy, TOLERANCE) * (size or abs(free)):
+            bound += error
+        bound = min(bound, free)
     if value > bound and value - bound <= max(error, rounding(value, bound, size)):
         bound = value  # the two are the same sum in a different order
     return Plan(
