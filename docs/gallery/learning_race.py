@@ -19,8 +19,8 @@ from lastswitch.experiments.tasks import build
 BANDIT = ls.instances.five_arms()
 LEARNERS = {
     "RotationUCB": ls.RotationUCB,
-    "ISI-CombUCB1": partial(ls.ISICombUCB1, block=4),
-    "CombUCB1": partial(ls.CombUCB1, block=3),
+    "ISI-CombUCB1": partial(ls.ISICombUCB1, length=4),
+    "CombUCB1": partial(ls.CombUCB1, length=3),
     "greedy, knowing all": ls.OracleGreedy,
 }
 #: Rounds shown of what each learner plays in the end: two turns of the best rotation.

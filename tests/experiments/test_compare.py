@@ -15,7 +15,7 @@ CYCLES = {
     "alternate": partial(ls.FixedCycle, [0, 1]),
     "first arm": partial(ls.FixedCycle, [0]),
     "greedy": ls.OracleGreedy,
-    "isi": partial(ls.ISICombUCB1, block=5),
+    "isi": partial(ls.ISICombUCB1, length=5),
     "rotation": ls.RotationUCB,
 }
 quiet = partial(ls.compare, n_jobs=1, progress=False)

@@ -15,7 +15,7 @@
 
     [policies.isi]
     type = "ISICombUCB1"
-    block = 4
+    length = 4
 
     [policies.isi.each]              # one policy for each combination of these
     alpha = [0.5, 1.5]
