@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from lastswitch.errors import ProblemError
 from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.automata import block_automata, plain_automata
-from lastswitch.planning.brute_force import free_choice_bound
 from lastswitch.planning.certified import solve, solve_automata
+from lastswitch.planning.greedy import plain_bound
 from lastswitch.planning.machines import compact
 from lastswitch.planning.params import SearchParams
 from planning.planning_cases import problems
@@ -107,7 +107,7 @@ def test_a_value_to_beat_is_beaten_or_was_the_best(problem: BlockProblem, above:
 @given(problem=problems)
 def test_no_bound_is_worse_than_the_free_choice_of_every_slot(problem: BlockProblem) -> None:
     """The best value <= the bound without any time <= the sum of the slots' best pays."""
-    best, plain = brute_force.solve(problem).bound, free_choice_bound(problem)
+    best, plain = brute_force.solve(problem).bound, plain_bound(problem)
     slack = 1e-9 * max(1.0, abs(plain))
     assert best <= plain + slack
     hurried = solve(problem, time_limit=0.0, params=SearchParams(tiny_slots=0, tiny_blocks=0))
@@ -137,7 +137,7 @@ def test_many_arms_and_no_time_still_make_an_answer(params: SearchParams | None)
     rng = np.random.default_rng(0)
     problem = BlockProblem(rng.random((2_000, 12)), np.zeros((2_000, 1)), rng.random((2_000, 14)))
     found = solve(problem, time_limit=1e-6, params=params)
-    assert problem.value(found.block) <= found.bound <= free_choice_bound(problem) + 1e-9 < 14.0
+    assert problem.value(found.block) <= found.bound <= plain_bound(problem) + 1e-9 < 14.0
 
 
 def test_with_more_arms_than_slots_the_bound_is_close_at_once() -> None:

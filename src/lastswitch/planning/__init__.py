@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         optimal_total as optimal_total,
     )
     from lastswitch.planning.params import SearchParams as SearchParams
-    from lastswitch.planning.plan import Plan as Plan, Progress as Progress, Solution as Solution
+    from lastswitch.planning.plan import Plan as Plan, Solution as Solution
     from lastswitch.planning.problem import BlockProblem as BlockProblem, Terminal as Terminal
     from lastswitch.planning.solve import plan_block as plan_block
 else:
@@ -29,7 +29,7 @@ else:
             "frequency": ["average_bound"],
             "optima": ["Optimum", "optimal_average", "optimal_total"],
             "params": ["SearchParams"],
-            "plan": ["Plan", "Progress", "Solution"],
+            "plan": ["Plan", "Solution"],
             "problem": ["BlockProblem", "Terminal"],
             "solve": ["plan_block"],
         },

@@ -20,10 +20,9 @@ from lastswitch._kernels import announce
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import Automata, block_automata, count_states, plain_automata
 from lastswitch.planning.beam import advance
-from lastswitch.planning.brute_force import free_choice_bound
-from lastswitch.planning.greedy import greedy_block
+from lastswitch.planning.greedy import greedy_block, plain_bound
 from lastswitch.planning.params import DEFAULT, SearchParams
-from lastswitch.planning.plan import Plan, Progress, Solution
+from lastswitch.planning.plan import Plan, Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.search import ROUNDING, Search, ready
 from lastswitch.planning.tiny import solve_tiny
@@ -34,7 +33,7 @@ def solve(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
     warm: Plan | Solution | None = None,
     params: SearchParams | None = None,
 ) -> Solution:
@@ -61,7 +60,7 @@ def solve(
     began = time.perf_counter()
     states, seconds = count_states(problem), math.inf if time_limit is None else time_limit
     if states > min(params.most_states, params.states_per_second * seconds):
-        return Solution(greedy_block(problem), free_choice_bound(problem))
+        return Solution(greedy_block(problem), plain_bound(problem))
     automata = block_automata(problem)
     if time_limit is not None:
         time_limit -= time.perf_counter() - began
@@ -76,7 +75,7 @@ def solve(
     )
     if time.perf_counter() - began < seconds:
         return found
-    return found._replace(bound=min(found.bound, free_choice_bound(problem)))
+    return found._replace(bound=min(found.bound, plain_bound(problem)))
 
 
 def solve_automata(
@@ -84,7 +83,7 @@ def solve_automata(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
     start_block: Sequence[int] | IntArray | None = None,
     prices: FloatArray | None = None,
     beat: float = -np.inf,

@@ -22,7 +22,7 @@ from lastswitch.planning.beam import Beam, advance
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import Machines, as_machines, compact
 from lastswitch.planning.params import SearchParams
-from lastswitch.planning.plan import Progress
+from lastswitch.planning.plan import Tell
 from lastswitch.planning.prices import Prices, best_pays
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.tiny import VISIBLE
@@ -81,7 +81,7 @@ class Search:
         automata: Automata,
         gap: float,
         time_limit: float | None,
-        progress: Progress | None,
+        progress: Tell | None,
         beat: float,
         params: SearchParams,
     ) -> None:
