@@ -25,22 +25,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_bandit, check_limits
+from lastswitch._progress import Report
 from lastswitch.blocks import cycle_reward
 from lastswitch.errors import PlanError
 from lastswitch.planning._tables import checked_length
 from lastswitch.planning.arm_states import ArmStates, arm_states
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.clock import Clock
+from lastswitch.planning.clock import Clock, running
 from lastswitch.planning.frequency import Frequencies, frequencies
 from lastswitch.planning.joint_states import shortest_period
-from lastswitch.planning.plan import Plan, Progress, Solution
+from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem, Terminal
 from lastswitch.planning.solve import plan_of
 from lastswitch.states import States, as_allowed, as_array, state_after
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lastswitch.bandit import Bandit
     from lastswitch.planning.automata import Automata
+    from lastswitch.rules import Rule
 
 #: A first cycle is scouted for when length times arms exceed the first of these numbers: within
 #: which gap, in how many blocks, in what share of the time left and in how many seconds.
@@ -58,10 +62,13 @@ def plan_cycle(
     bandit: Bandit,
     length: int,
     *,
+    rules: Iterable[Rule] | None = None,
+    plays: int | tuple[int, int] | None = None,
+    silence: float | None = None,
     allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Plan:
     """Plan the cycle of ``length`` rounds that pays most when repeated for ever.
 
@@ -71,6 +78,9 @@ def plan_cycle(
         The bandit; its start plays no part.
     length
         Rounds of one turn.
+    rules, plays, silence
+        What every turn must respect, how many arms a round plays, and what an empty place pays;
+        the bandit's own by default. Windows of rules go across the seam.
     allowed
         Which arms may play: one True or False per arm, or a list of arms by number. A table for
         every slot is refused: a cycle has no first slot.
@@ -80,7 +90,8 @@ def plan_cycle(
         Stop after about this many seconds with the best cycle so far and its bound; Ctrl-C stops
         it as well.
     progress
-        Called now and then with (seconds so far, best value, bound).
+        ``True`` for a bar, or a function called now and then with a
+        :class:`~lastswitch.Progress`: seconds, value and bound so far.
 
     Examples
     --------
@@ -93,25 +104,34 @@ def plan_cycle(
     check_bandit("plan_cycle", bandit)
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
-    clock = Clock(time_limit, progress)
-    found = search_cycle(bandit, rounds, gap=gap, clock=clock, arms=arms)
-    return _plan(bandit, found, clock)
+    with running(time_limit, progress, "planning a cycle") as clock:
+        if not (bandit.plain and rules is None and plays is None):
+            from lastswitch.planning.ruled.solve import plan_ruled_cycle
+
+            options = (rules, plays, silence)
+            return plan_ruled_cycle(bandit, rounds, arms, options, gap=gap, clock=clock)
+        found = search_cycle(bandit, rounds, gap=gap, clock=clock, arms=arms)
+        return _plan(bandit, found, clock)
 
 
 def best_cycle(
     bandit: Bandit,
     max_length: int,
     *,
+    rules: Iterable[Rule] | None = None,
+    plays: int | tuple[int, int] | None = None,
+    silence: float | None = None,
     allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Plan:
     """Plan the cycle of at most ``max_length`` rounds with the best average.
 
     The plan is one turn of that cycle, in the same unit as :func:`plan_cycle`'s: ``value`` and
     ``bound`` count a turn of its own length, ``per_round`` is the average. A cycle of n rounds is
-    also one of 2n, so only lengths above half the limit are planned.
+    also one of 2n, so only lengths above half the limit are planned; under rules, which may count
+    a turn's plays, all lengths that the rules' periods divide.
 
     Examples
     --------
@@ -124,7 +144,17 @@ def best_cycle(
     check_bandit("best_cycle", bandit)
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
-    clock = Clock(time_limit, progress)
+    with running(time_limit, progress, "planning cycles") as clock:
+        if not (bandit.plain and rules is None and plays is None):
+            from lastswitch.planning.ruled.solve import best_ruled_cycle
+
+            options = (rules, plays, silence)
+            return best_ruled_cycle(bandit, limit, arms, options, gap=gap, clock=clock)
+        return _plan(bandit, _best_cycle(bandit, limit, gap, clock, arms), clock)
+
+
+def _best_cycle(bandit: Bandit, limit: int, gap: float, clock: Clock, arms: list[int]) -> Cycle:
+    """Return the cycle of at most ``limit`` rounds with the best average found in time."""
     best, bound = Cycle((arms[0],), -math.inf, math.inf), -math.inf
     ceiling = _frequencies(bandit, arms).least(clock)
     for length in range(limit, limit // 2, -1):
@@ -142,7 +172,7 @@ def best_cycle(
     block = tuple(shortest_period(list(best.block)))
     value = cycle_reward(bandit, block)
     most = max(min(bound, ceiling) * len(block), value)
-    return _plan(bandit, Cycle(block, value, most), clock)
+    return Cycle(block, value, most)
 
 
 class Cycle(NamedTuple):
@@ -368,27 +398,26 @@ class _Search:
 
     def solve_share(self, users: list[int]) -> float:
         """Search the cycles of ``users`` that use the first of them; return a bound on them."""
-        from lastswitch._kernels import announce
-        from lastswitch.planning.beam import advance
-        from lastswitch.planning.search import Search
+        from lastswitch.planning.certified import solve_automata
 
-        announce("planning", advance)
         automata = cycle_automata([self.machines[arm] for arm in users], self.length)
 
         def tell(seconds: float, value: float, bound: float) -> None:
-            self.clock.tell(value, self.bound)
+            self.clock.tell(self.value, self.bound)
 
-        search = Search(automata, self.gap, self.clock.limit, tell)
-        # A cycle of another share, or cut elsewhere: no block of these automata, but its value
-        # is what a block has to beat.
-        search.block, search.value = np.array(self.block), self.value
-        try:
-            search.run()
-        except KeyboardInterrupt:  # its best so far, and a bound, are at hand
-            self.interrupted = True
-        if search.value > self.value:
-            self.offer([users[arm] for arm in search.block])
-        return search.reported_bound()
+        # The best cycle so far is of another share, or cut elsewhere: no block of these automata,
+        # but what a block has to beat.
+        found = solve_automata(
+            automata,
+            gap=self.gap,
+            time_limit=self.clock.limit,
+            progress=tell,
+            beat=self.value,
+        )
+        self.interrupted |= found.interrupted
+        if len(found.block):
+            self.offer([users[arm] for arm in found.block])
+        return found.bound
 
 
 def followed_by(bandit: Bandit, block: list[int]) -> BlockProblem:

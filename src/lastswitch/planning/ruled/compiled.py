@@ -161,9 +161,7 @@ def compiled(problem: RuledProblem) -> Compiled:
     from lastswitch.planning.ruled.cycles import cycle_arms
 
     arms = cycle_arms(problem) if problem.repeats else plain_arms(problem)
-    return assembled(
-        arms, rule_counters(problem), problem.allowed, problem.plays, problem.silence
-    )
+    return assembled(arms, rule_counters(problem), problem.allowed, problem.plays, problem.silence)
 
 
 def rule_counters(problem: RuledProblem) -> list[Counter]:
@@ -184,7 +182,9 @@ def all_counters(rule: Rule, problem: RuledProblem) -> list[Counter]:
     length, most = problem.length, problem.plays[1]
     if not problem.repeats:
         return counters_of(rule, length, most, problem.history)
-    return [turned(counter, length) for counter in counters_of(rule, length, most, (), repeats=True)]
+    return [
+        turned(counter, length) for counter in counters_of(rule, length, most, (), repeats=True)
+    ]
 
 
 def plain_arms(problem: RuledProblem) -> Automata:
@@ -200,7 +200,7 @@ def plain_arms(problem: RuledProblem) -> Automata:
         distinct_start=block.distinct_start,
         terminal=end,
     )
-    arms = blockAutomata.of(free)
+    arms = block_automata(free)
     return Automata.of(
         *(arms.offset, arms.idle, arms.pull, arms.pay, arms.final),
         root=arms.root[: block.n_arms],
@@ -247,8 +247,8 @@ def assembled(
 
 def _pays_on_plays_only(counter: Counter) -> bool:
     """Tell whether a counter can be part of an arm, whose idling pays nothing."""
-    rule = counter.rule
-    return counter.cost is None or getattr(rule, "most", 0) is not None
+    on_plays = getattr(counter.rule, "most", 0) is not None and not counter.closed
+    return counter.cost is None or on_plays
 
 
 def _never_fails(counter: Counter, length: int) -> bool:

@@ -6,6 +6,7 @@ import math
 import time
 from typing import NamedTuple
 
+from lastswitch.planning.certificate import rounding
 from lastswitch.planning.ruled.compiled import compiled
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.planning.ruled.search import Answer, feasible, solve
@@ -41,8 +42,8 @@ class Conflict(NamedTuple):
             elif value == -math.inf:
                 text += f"\n  what dropping {name} would allow is not known"
             else:
-                proven = "the best plan is" if most <= value + 1e-9 * max(1, abs(value)) else "some plan is"
-                text += f"\n  without {name} {proven} worth {value:.5g}"
+                which = "the best" if most <= value + rounding(value, most) else "some"
+                text += f"\n  without {name} {which} plan is worth {value:.5g}"
         return text
 
 
@@ -57,9 +58,9 @@ def conflict(problem: RuledProblem, time_limit: float | None = None) -> Conflict
     >>> from lastswitch import rules as r
     >>> from lastswitch.planning.problem import BlockProblem
     >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
-    >>> rules = [r.at_most(1, 2), r.pinned(0, 1), r.rest(1, 2), r.never(0, [1, 2])]
+    >>> rules = [r.at_most(1, 2), r.pinned(0, 1), r.never(1, [0]), r.never(0, [1])]
     >>> conflict(RuledProblem(block, rules=rules)).rules
-    (pinned(0, 1), never(0, [1, 2]))
+    (pinned(0, 1), never(0, 1))
     """
     began = time.perf_counter()
     deadline = math.inf if time_limit is None else began + time_limit

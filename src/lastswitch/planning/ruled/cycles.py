@@ -57,10 +57,12 @@ def turned(counter: Counter, length: int) -> Counter:
         ways: list[tuple[Hashable, Hashable, int]] = []
         for begin, now, owed in state:  # type: ignore[attr-defined]
             after, wrong = counter.step(t, now, event)
-            if not (wrong and counter.cost is None):
+            if wrong and counter.cost is None:
+                continue
+            if t < length - 1:
                 ways.append((begin, after, owed + wrong))
-        if t == length - 1:
-            ways = [("end", "end", owed) for begin, now, owed in ways if begin == now][:1]
+            elif begin == after and not ways:  # the beginning it has come back to
+                ways.append((None, None, owed + wrong))
         if not ways:
             return (), 1
         paid = min(owed for _, _, owed in ways)
@@ -122,9 +124,7 @@ def cycle_arms(problem: RuledProblem) -> Automata:
     )
 
 
-def _turn_part(
-    machine: ArmStates, d: int
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+def _turn_part(machine: ArmStates, d: int) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return one arm: idle and pull moves and pays by (round, state), and its worth at the end.
 
     State 0: not pulled yet. State 1: pulled in every round so far. Then, for f = 1 .. d-1, the

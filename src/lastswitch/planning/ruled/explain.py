@@ -68,7 +68,9 @@ class RuleReport:
         return "\n  ".join(lines)
 
     def _where(self) -> str:
-        return f"; without it {_rounds(self.would_break)} would break it" if self.would_break else ""
+        return (
+            f"; without it {_rounds(self.would_break)} would break it" if self.would_break else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -140,4 +142,3 @@ def _rounds(rounds: Sequence[int]) -> str:
     """Return rounds in words, the first dozen."""
     some = ", ".join(map(str, rounds[:12])) + (", ..." if len(rounds) > 12 else "")
     return f"round{'s' if len(rounds) > 1 else ''} {some}"
-

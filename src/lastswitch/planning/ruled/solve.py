@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from lastswitch.errors import InfeasibleError, PlanError, UndecidedError
+import numpy as np
+
+from lastswitch.errors import InfeasibleError, PlanError, RuleError, UndecidedError
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.plan import Plan, Progress
+from lastswitch.planning.plan import Plan, Tell
 from lastswitch.planning.ruled import brute_force, ilp, search
 from lastswitch.planning.ruled.compiled import compiled
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.planning.ruled.search import Answer
 
+if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
+    from lastswitch.planning.clock import Clock
+    from lastswitch.rules import Rule
+
 
 def plan_ruled(
     problem: RuledProblem,
-    *,
     solver: str = "certified",
+    *,
     gap: float = 0.0,
     time_limit: float | None = None,
     warm: Plan | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> Plan:
     """Plan under rules: the best schedule and its certificate.
 
@@ -65,7 +75,7 @@ def solved(
     time_limit: float | None = None,
     start: RoundsPlayed | None = None,
     prices: object = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> Answer:
     """Return the best schedule found and a bound, or that there is none."""
     if solver == "relaxation":
@@ -111,19 +121,50 @@ def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) 
     )
 
 
-def left_of(time_limit: float | None, began: float) -> float | None:
-    """Return what is left of a time limit; never nothing."""
-    if time_limit is None:
-        return None
-    return max(time_limit - (time.perf_counter() - began), 1e-3)
+#: Rules, plays and silence as callers give them; None: the bandit's own.
+Options = tuple["Iterable[Rule] | None", "int | tuple[int, int] | None", "float | None"]
 
 
-def finite(bound: float) -> bool:
-    """Tell whether a bound says anything.
+def plan_ruled_cycle(
+    bandit: Bandit, length: int, arms: list[int], options: Options, *, gap: float, clock: Clock
+) -> Plan:
+    """Plan a cycle of ``length`` rounds under rules, with the arms given."""
+    rules, plays, silence = options
+    allowed = np.zeros((length, bandit.n_arms), np.bool_)
+    allowed[:, arms] = True
 
-    Examples
-    --------
-    >>> finite(1.0), finite(math.inf)
-    (True, False)
-    """
-    return math.isfinite(bound)
+    def tell(_: float, value: float, bound: float) -> None:
+        clock.tell(value, bound)
+
+    problem = RuledProblem.from_bandit(
+        bandit,
+        length,
+        rules=rules,
+        plays=plays,
+        silence=silence,
+        allowed=allowed,
+        repeats=True,
+    )
+    return plan_ruled(problem, gap=gap, time_limit=clock.limit, progress=tell)
+
+
+def best_ruled_cycle(
+    bandit: Bandit, limit: int, arms: list[int], options: Options, *, gap: float, clock: Clock
+) -> Plan:
+    """Plan the cycle of at most ``limit`` rounds with the best average under rules."""
+    best: Plan | None = None
+    bound, refused = -math.inf, None
+    for length in range(limit, 0, -1):
+        part = clock.part(1 / length)
+        try:
+            plan = plan_ruled_cycle(bandit, length, arms, options, gap=gap, clock=part)
+        except (InfeasibleError, RuleError) as error:  # of another length there may be one
+            refused = refused or error
+            continue
+        bound = max(bound, plan.bound / length)
+        if best is None or plan.per_round > best.per_round:
+            best = plan
+    if best is None:
+        assert refused is not None
+        raise refused
+    return replace(best, bound=max(bound * len(best.rounds), best.value), seconds=clock.seconds)
