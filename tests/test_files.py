@@ -438,7 +438,7 @@ def test_a_plan_round_trips_with_its_certificate(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1]", r"must hold one object, got \[1\]"),
+        ("[1]", r"one object, got \[1\]"),
         ('{"format": "x"}', "got 'x'"),
         ("{", "not JSON"),
     ],
