@@ -135,7 +135,7 @@ def unstamp(data: object, kind: str, version: int, where: str) -> dict[str, Any]
             f"{where} is damaged or was edited by hand: its content does not match its digest; "
             f"load an earlier copy, or make the {kind} again."
         )
-    return dict(restored)
+    return restored
 
 
 def digest(content: object) -> str:

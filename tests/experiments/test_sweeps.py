@@ -5,7 +5,6 @@ import re
 import pytest
 
 import lastswitch as ls
-from lastswitch.cli import main
 from lastswitch.errors import ExperimentError
 from lastswitch.experiments.sweeps import read_sweep, run_sweep, slug
 
@@ -43,7 +42,7 @@ def test_a_sweep_crosses_instances_policies_and_parameters(folder):
     names = ["greedy", "cycle block=[0, 1]", "cycle block=[0, 1, 1]"]
     assert all(list(comparison.policies) == names for comparison in found.values())
     assert found["mine"].arm_plays("cycle block=[0, 1, 1]").mean.tolist() == [20, 40]
-    again = ls.Comparison.load(folder / "out" / "mine.npz")
+    again = ls.load_comparison(folder / "out" / "mine.npz")
     assert again.arm_plays("greedy").mean.tolist() == [0, 60]
 
 
@@ -113,22 +112,3 @@ def test_a_sweep_nested_too_deep_is_told(tmp_path):
 def test_names_become_safe_file_names(name, file):
     """An instance's name never leaves the folder."""
     assert slug(name) == file
-
-
-def test_the_command_prints_tables_and_writes_files(folder, capsys):
-    """One table per instance, best policy first, and where the rest is."""
-    assert main(["compare", str(folder / "sweep.toml"), "--jobs", "1"]) == 0
-    printed = capsys.readouterr().out
-    assert printed.index("cycle block=[0, 1]") < printed.index("greedy")
-    assert "mine" in printed
-    written = {path.name for path in (folder / "sweep-results").iterdir()}
-    assert written >= {"paper.npz", "paper.csv", "paper-reward.png", "mine-regret.png"}
-
-
-def test_the_command_fails_in_one_line(folder, capsys):
-    """A slip in the file ends with exit code 2 and one sentence."""
-    (folder / "sweep.toml").write_text(GOOD.replace("OracleGreedy", "OracleGreddy"))
-    assert main(["compare", str(folder / "sweep.toml")]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("lastswitch: ")
-    assert said.count("\n") == 1

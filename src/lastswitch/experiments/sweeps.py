@@ -15,7 +15,7 @@
 
     [policies.isi]
     type = "ISICombUCB1"
-    block = 4
+    length = 4
 
     [policies.isi.each]              # one policy for each combination of these
     alpha = [0.5, 1.5]
@@ -34,13 +34,13 @@ from typing import Any
 
 from lastswitch._checks import check_path
 from lastswitch._codec import parse_toml, read_text
+from lastswitch._progress import Report
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.errors import ExperimentError, LastSwitchError
 from lastswitch.experiments.backends import Backend
-from lastswitch.experiments.comparing import Experiment, FailedTasksError, run_experiments
 from lastswitch.experiments.comparison import Comparison
-from lastswitch.experiments.progress import Report
+from lastswitch.experiments.experiment import Experiment, FailedTasksError, run_experiments
 from lastswitch.experiments.tasks import Factory
 
 _TOP = ("horizon", "runs", "seed", "subjects", "instances", "policies")
@@ -80,7 +80,7 @@ def run_sweep(
     *,
     n_jobs: int | None = None,
     backend: Backend = "loky",
-    progress: bool | Report = True,
+    progress: bool | Report | None = True,
 ) -> dict[str, Comparison]:
     """Run a sweep and save the comparison of each instance to ``out`` as ``.npz``.
 
