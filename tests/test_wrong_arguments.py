@@ -140,9 +140,15 @@ def test_a_plan_s_file_with_an_entry_of_the_wrong_kind_is_refused(tmp_path, entr
         ls.load_plan(file)
 
 
-@pytest.mark.parametrize("head", [b"[1]", b'{"format": "lastswitch-comparison", "version": 1}'])
-def test_a_comparison_s_file_that_lacks_its_parts_is_refused(tmp_path, head):
-    """A file of the right kind without what it should hold is called damaged."""
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"[1]", "is not a saved comparison"),
+        (b'{"format": "lastswitch-comparison", "version": 1}', "written by lastswitch 0.1"),
+    ],
+)
+def test_a_comparison_s_file_that_lacks_its_parts_is_refused(tmp_path, head, words):
+    """What is no comparison, or one of another release, is called what it is."""
     np.savez(tmp_path / "found.npz", head=np.frombuffer(head, dtype=np.uint8))
-    with pytest.raises(ls.errors.FileError, match=r"found\.npz is not a saved comparison"):
+    with pytest.raises(ls.errors.FileError, match=rf"found\.npz .*{words}"):
         ls.load_comparison(tmp_path / "found.npz")
