@@ -255,7 +255,7 @@ def test_subjects_share_what_is_learned_and_keep_their_blocks():
 def test_the_horizon_chooses_the_block_by_the_theorem(streaks):
     """Without a block, the size that makes the regret bound smallest is taken."""
     policy = ISICombUCB1(3, streaks=streaks, horizon=10**9)
-    assert policy.length == ls.theory.best_block_size(3, 10**9, streaks)
+    assert policy.length == ls.paper.theory.best_block_size(3, 10**9, streaks)
     assert policy.length > 2
 
 
@@ -292,7 +292,7 @@ def test_isi_s_regret_stays_under_theorem_1():
     for horizon in (400, 1600):
         run = ls.simulate(bandit, ISICombUCB1(5, 4, initial=-1), horizon, seed=1)
         regret = ls.optimal_total(bandit, horizon).value - run.mean_total
-        assert 0 < regret < ls.theory.regret_bound(5, horizon, block=4).total
+        assert 0 < regret < ls.paper.theory.regret_bound(5, horizon, block=4).total
 
 
 def test_the_authors_solver_plans_the_same_rate():

@@ -13,6 +13,7 @@ import numpy as np
 
 from lastswitch._checks import check_flag, check_list, check_whole
 from lastswitch.errors import PolicyError
+from lastswitch.learning.block_size import least_regret_size
 from lastswitch.learning.block_ucb import BlockUCB
 from lastswitch.learning.estimates import FloatArray
 from lastswitch.learning.policy import Mask, Pull
@@ -85,9 +86,10 @@ class ISICombUCB1(BlockUCB):
         if length is None:
             if horizon is None:
                 raise PolicyError("give length, or horizon to choose it by Theorem 1.")
-            from lastswitch.theory import best_block_size
-
-            length = best_block_size(n_arms, horizon, streaks)
+            check_flag("streaks", streaks)
+            arms = check_whole("n_arms", n_arms, 1, PolicyError)
+            rounds = check_whole("horizon", horizon, 2, PolicyError)
+            length = least_regret_size(arms, rounds, streaks)
         self.horizon = horizon
         # The only pull of a block of one round would be a first one.
         size = check_whole("length", length, 2, PolicyError)

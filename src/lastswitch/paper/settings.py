@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from lastswitch.experiments.comparing import Experiment
+from lastswitch.experiments.experiment import Experiment
 from lastswitch.experiments.tasks import Factory
 from lastswitch.instances import five_arms, two_arms
 from lastswitch.learning import (
