@@ -172,13 +172,13 @@ def optimal_average(
 
 def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     """Return the best average found in time, from a graph of at most ``limit`` states."""
-    arms = group_arms(bandit)
-    graph = None
-    if arms is not None:
-        with _until(clock):
-            part = clock.part(LISTING_SHARE)
+    graph, ceiling = None, frequencies(bandit.curves)
+    with _until(clock):
+        if clock.limit is not None:  # so that a bound is at hand whatever happens
+            ceiling.least(clock.part(LISTING_SHARE))
+        arms, part = group_arms(bandit), clock.part(LISTING_SHARE)
+        if arms is not None:
             graph = joint_graph(arms, recurrent_state(arms), limit, clock=part)
-    ceiling = frequencies(bandit.curves)
     if graph is None:
         block = _long_cycle(bandit, clock)
         value = cycle_fraction(bandit, block) / len(block)
