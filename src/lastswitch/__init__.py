@@ -32,10 +32,10 @@ if TYPE_CHECKING:
         instances as instances,
         learning as learning,
         logs as logs,
+        paper as paper,
         planning as planning,
         rules as rules,
         testing as testing,
-        theory as theory,
     )
     from lastswitch._progress import Progress as Progress
     from lastswitch.bandit import Bandit as Bandit
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Comparison as Comparison,
         Run as Run,
         compare as compare,
+        load_comparison as load_comparison,
         simulate as simulate,
     )
     from lastswitch.files import (
@@ -111,7 +112,7 @@ else:
             "calendar": ["Calendar"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
-            "experiments": ["Comparison", "Run", "compare", "simulate"],
+            "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
             "files": ["load_bandit", "load_plan", "save_plan"],
             "learning": [
                 "Anytime",
@@ -153,10 +154,10 @@ else:
             "instances",
             "learning",
             "logs",
+            "paper",
             "planning",
             "rules",
             "testing",
-            "theory",
         ],
         extras=["environment"],
     )

@@ -37,7 +37,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -45,7 +44,7 @@ from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_bandit, check_path, shown
-from lastswitch._codec import parse_json, read_text, save_json, unstamp
+from lastswitch._codec import parse_json, parse_toml, read_text, save_json, unstamp
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
@@ -95,7 +94,7 @@ def load_bandit(path: str | PathLike[str]) -> Bandit:
     file = check_path(path)
     where, suffix = str(file), _suffix(file)
     text = read_text(file)
-    data = _parse_toml(text, where) if suffix == ".toml" else parse_json(text, where)
+    data = parse_toml(text, where) if suffix == ".toml" else parse_json(text, where)
     if isinstance(data, Mapping) and "format" in data:  # saved, not written by hand
         data = unstamp(data, KIND, VERSION, where)
     return bandit_from_dict(data, source=where)
@@ -394,15 +393,6 @@ def _inline(toml: str) -> str:
         lambda match: "[" + ", ".join(match[1].replace(",", " ").split()) + "]",
         toml,
     )
-
-
-def _parse_toml(text: str, where: str) -> Any:
-    try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise FileError(f"{where} is nested too deep; no bandit is.") from error
-    except ValueError as error:
-        raise FileError(f"{where} is not valid TOML: {error}.") from error
 
 
 def _write_json(file: Path, data: Mapping[str, Any]) -> Path:

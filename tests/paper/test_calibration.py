@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 
 import lastswitch as ls
-from lastswitch import theory
+from lastswitch.paper import theory
 from paper_cases import (
     CONSTANT_STREAKS,
     SEEDS,
