@@ -140,7 +140,7 @@ def test_a_plan_s_file_with_an_entry_of_the_wrong_kind_is_refused(tmp_path, entr
         ls.load_plan(file)
 
 
-@pytest.mark.parametrize("head", [b"[1]", b'{"format": "lastswitch-comparison", "version": 1}'])
+@pytest.mark.parametrize("head", [b"[1]", b'{"format": "other", "version": 1}'])
 def test_a_comparison_s_file_that_lacks_its_parts_is_refused(tmp_path, head):
     """A file of the right kind without what it should hold is called damaged."""
     np.savez(tmp_path / "found.npz", head=np.frombuffer(head, dtype=np.uint8))

@@ -16,7 +16,7 @@ import numpy as np
 from lastswitch._kernels import announce
 from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines, minimal
-from lastswitch.planning.plan import Progress
+from lastswitch.planning.plan import Tell
 from lastswitch.planning.ruled.beam import Beam, advance
 from lastswitch.planning.ruled.compiled import Compiled
 from lastswitch.planning.ruled.prices import Heard, Prices, delete
@@ -59,7 +59,7 @@ def solve(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
     start: RoundsPlayed | None = None,
     prices: FloatArray | None = None,
 ) -> Answer:
@@ -134,7 +134,7 @@ class Search:
         problem: Compiled,
         gap: float,
         time_limit: float | None,
-        progress: Progress | None,
+        progress: Tell | None,
         any_will_do: bool = False,
     ) -> None:
         self.problem, self.gap, self.progress = problem, gap, progress
