@@ -16,7 +16,7 @@ import numpy as np
 from lastswitch._kernels import announce
 from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines, minimal
-from lastswitch.planning.plan import Progress
+from lastswitch._progress import Progress
 from lastswitch.planning.ruled.beam import Beam, advance
 from lastswitch.planning.ruled.compiled import Compiled
 from lastswitch.planning.ruled.prices import Heard, Prices, delete
