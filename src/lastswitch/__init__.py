@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from lastswitch.files import (
         load_bandit as load_bandit,
+        load_calendar as load_calendar,
         load_plan as load_plan,
         save_plan as save_plan,
     )
@@ -112,7 +113,7 @@ else:
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "simulate"],
-            "files": ["load_bandit", "load_plan", "save_plan"],
+            "files": ["load_bandit", "load_calendar", "load_plan", "save_plan"],
             "learning": [
                 "Anytime",
                 "CalibratedCombUCB1",

@@ -30,6 +30,14 @@ What schedules must respect may follow (:mod:`lastswitch.rules` has the words)::
     rule = "apart"
     who = "spoken"
     rounds = 3
+
+And so may what rounds are on the clock (:class:`lastswitch.Calendar`)::
+
+    [calendar]
+    start = 2024-06-03         # or said when planning: lastswitch plan --from monday
+    every = "1d"
+    zone = "Europe/Rome"
+    skip = ["sun", 2024-12-25]
 """
 
 from __future__ import annotations
@@ -50,6 +58,7 @@ from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
 from lastswitch.errors import (
+    CalendarError,
     FileError,
     InputTypeError,
     LastSwitchError,
@@ -57,6 +66,9 @@ from lastswitch.errors import (
 from lastswitch.instances import INSTANCES, instance
 
 if TYPE_CHECKING:
+    from datetime import date
+
+    from lastswitch.calendar import Calendar
     from lastswitch.planning.plan import Plan
     from lastswitch.rules import Rule
 
@@ -69,7 +81,10 @@ _TOO_LARGE = 2**62
 #: States that the shapes of one file may ask for: a few words must not fill the memory.
 _MOST_STATES = 4_000_000
 
-_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules")
+_TOP_KEYS = (
+    *("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules"),
+    "calendar",  # which load_calendar reads
+)
 #: What an arm may say next to each of the three ways to give its curve.
 _WAYS: Mapping[str, tuple[str, ...]] = {
     "rest": ("rest", "streak", "tail", "monotone"),
@@ -93,12 +108,59 @@ def load_bandit(path: str | PathLike[str]) -> Bandit:
       jazz  Curve(rest=[0, 0, 0.8], streak=[0])
     """
     file = check_path(path)
-    where, suffix = str(file), _suffix(file)
-    text = read_text(file)
-    data = _parse_toml(text, where) if suffix == ".toml" else parse_json(text, where)
-    if isinstance(data, Mapping) and "format" in data:  # saved, not written by hand
-        data = unstamp(data, KIND, VERSION, where)
-    return bandit_from_dict(data, source=where)
+    return bandit_from_dict(_read(file), source=str(file))
+
+
+def load_calendar(path: str | PathLike[str], start: str | date | None = None) -> Calendar | None:
+    r"""Read the ``[calendar]`` of a bandit's file; None if it has none.
+
+    Parameters
+    ----------
+    path
+        The file.
+    start
+        Where to begin, instead of what the file says; a file that says nothing needs it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> text = '[calendar]\nzone = "Europe/Rome"\nskip = "sat-sun"\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "radio.toml"
+    ...     _ = file.write_text(text)
+    ...     load_calendar(file, start="2024-06-03").skip
+    When('sat-sun')
+    """
+    from lastswitch.calendar import Calendar
+
+    table = calendar_table(path)
+    if table is None:
+        return None
+    given = {} if start is None else {"start": start}
+    try:
+        return Calendar.from_dict({**table, **given})
+    except (CalendarError, InputTypeError) as error:
+        raise FileError(f"{path}: [calendar]: {error}") from error
+
+
+def calendar_table(path: str | PathLike[str]) -> dict[str, Any] | None:
+    r"""Return the settings under ``[calendar]`` in a bandit's file; None if it has none.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "radio.toml"
+    ...     _ = file.write_text('[calendar]\nevery = "1h"\n')
+    ...     calendar_table(file)
+    {'every': '1h'}
+    """
+    file = check_path(path)
+    data = _read(file)
+    table = data.get("calendar") if isinstance(data, Mapping) else None
+    if not (table is None or isinstance(table, Mapping)):
+        raise FileError(f"{file}: [calendar] must be a table of settings, got {shown(table)}.")
+    return None if table is None else dict(table)
 
 
 def write_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
@@ -394,6 +456,16 @@ def _inline(toml: str) -> str:
         lambda match: "[" + ", ".join(match[1].replace(",", " ").split()) + "]",
         toml,
     )
+
+
+def _read(file: Path) -> Any:
+    """Return the values of a file, saved or written by hand."""
+    where, suffix = str(file), _suffix(file)
+    text = read_text(file)
+    data = _parse_toml(text, where) if suffix == ".toml" else parse_json(text, where)
+    if isinstance(data, Mapping) and "format" in data:  # saved, not written by hand
+        data = unstamp(data, KIND, VERSION, where)
+    return data
 
 
 def _parse_toml(text: str, where: str) -> Any:
