@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch import _block_reference as reference
 from lastswitch.curves import constant
-from lastswitch.errors import StateError, BlockError, InputTypeError
+from lastswitch.errors import BlockError, InputTypeError, StateError
 from strategies import bandits, blocks, states
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -404,14 +405,21 @@ def test_whatever_a_file_holds_it_is_a_bandit_or_a_file_error(data):
         assert bandit_from_dict(bandit_to_dict(read)) == read
 
 
+@cache
+def saved(suffix):
+    """Return the bytes of a saved bandit."""
+    with tempfile.TemporaryDirectory() as folder:
+        return five_arms().save(Path(folder) / f"five{suffix}").read_bytes()
+
+
 @SUFFIXES
 @settings(max_examples=150)
 @given(data=st.data())
 def test_a_damaged_file_gives_a_bandit_or_a_file_error(suffix, data):
     """Any bytes cut out or put in."""
+    whole = saved(suffix)
     with tempfile.TemporaryDirectory() as folder:
-        file = five_arms().save(Path(folder) / f"five{suffix}")
-        whole = file.read_bytes()
+        file = Path(folder) / f"five{suffix}"
         at, size = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 20))
         file.write_bytes(whole[:at] + data.draw(st.binary(max_size=4)) + whole[at + size :])
         read = outcome(lambda: load_bandit(file))

@@ -57,7 +57,7 @@ def test_public_names_and_signatures_are_as_promised():
 
 def test_modules_load_on_use():
     """What `import lastswitch` does not bring along is there when named."""
-    assert ls.figures.figure_1().axes
+    assert ls.figures.draw_bandit(ls.instances.two_arms()).axes
     assert ls.testing.check_policy.__module__ == "lastswitch.testing"
     assert ls.environment.ENV_ID == "lastswitch/LSD-v0"
     assert {"figures", "testing"} <= set(dir(ls))
@@ -114,7 +114,7 @@ def test_atomic_writes_leave_the_old_file_when_they_fail(tmp_path):
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     """Policies, bandits and figures all say which file, and why not."""
     nowhere = tmp_path / "missing" / "file.json"
-    figure = ls.figures.figure_1()
+    figure = ls.figures.draw_bandit(ls.instances.two_arms())
     for write in (
         lambda: write_atomic(nowhere, "text"),
         lambda: ls.FixedCycle([0, 1]).save(nowhere),
@@ -124,6 +124,14 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
             FileError, match=r"cannot write .*missing.file\..*: the folder .* does not exist"
         ):
             write()
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 300])
+def test_a_name_no_file_can_have_is_refused(tmp_path, name):
+    """The system's reasons are passed on, and nothing is left behind."""
+    with pytest.raises(FileError, match="cannot write"):
+        write_atomic(tmp_path / name, "text")
+    assert not list(tmp_path.iterdir())
 
 
 def test_atomic_writes_are_as_readable_as_any_other_file(tmp_path):

@@ -11,10 +11,11 @@ import pyarrow
 import pytest
 
 import lastswitch as ls
-from lastswitch import curves, instances, learning, theory
+from lastswitch import curves, instances, learning
 from lastswitch.environment import LSDEnv
 from lastswitch.experiments.sweeps import read_sweep
 from lastswitch.files import bandit_to_dict, find_bandit
+from lastswitch.paper import theory
 
 BANDIT = ls.Bandit([ls.Curve([0.1, 0.9], [0.1, 0.0]), ls.curves.constant(0.3)])
 PLAN = ls.Plan((0, 1), 1.0, 1.0)
@@ -77,7 +78,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a log's idle": lambda x: ls.logs.simulate(BANDIT, subjects=1, rounds=1, seed=0, idle=x),
     "load_fit": ls.logs.load_fit,
     "predicted_gain": lambda x: ls.logs.predicted_gain(x, PLAN),
-    "Comparison.load": ls.Comparison.load,
+    "Comparison.load": ls.load_comparison,
     "read_sweep": read_sweep,
     "a plan's block": lambda x: ls.Plan(x, 1.0, 1.0),
     "a plan's entries": ls.Plan.from_dict,
@@ -144,4 +145,4 @@ def test_a_comparison_s_file_that_lacks_its_parts_is_refused(tmp_path, head):
     """A file of the right kind without what it should hold is called damaged."""
     np.savez(tmp_path / "found.npz", head=np.frombuffer(head, dtype=np.uint8))
     with pytest.raises(ls.errors.FileError, match=r"found\.npz is not a saved comparison"):
-        ls.Comparison.load(tmp_path / "found.npz")
+        ls.load_comparison(tmp_path / "found.npz")

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
         instances as instances,
         learning as learning,
         logs as logs,
+        paper as paper,
         planning as planning,
         rules as rules,
         testing as testing,
-        theory as theory,
     )
     from lastswitch._progress import Progress as Progress
     from lastswitch.bandit import Bandit as Bandit
@@ -46,17 +46,18 @@ if TYPE_CHECKING:
         cycle_reward as cycle_reward,
     )
     from lastswitch.calendar import Calendar as Calendar
+    from lastswitch.calendar_files import load_calendar as load_calendar
     from lastswitch.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
         Comparison as Comparison,
         Run as Run,
         compare as compare,
+        load_comparison as load_comparison,
         simulate as simulate,
     )
     from lastswitch.files import (
         load_bandit as load_bandit,
-        load_calendar as load_calendar,
         load_plan as load_plan,
         save_plan as save_plan,
     )
@@ -110,10 +111,11 @@ else:
                 "cycle_reward",
             ],
             "calendar": ["Calendar"],
+            "calendar_files": ["load_calendar"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
-            "experiments": ["Comparison", "Run", "compare", "simulate"],
-            "files": ["load_bandit", "load_calendar", "load_plan", "save_plan"],
+            "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
+            "files": ["load_bandit", "load_plan", "save_plan"],
             "learning": [
                 "Anytime",
                 "CalibratedCombUCB1",
@@ -154,10 +156,10 @@ else:
             "instances",
             "learning",
             "logs",
+            "paper",
             "planning",
             "rules",
             "testing",
-            "theory",
         ],
         extras=["environment"],
     )

@@ -47,6 +47,7 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror or error}.") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        why = getattr(error, "strerror", None) or error
+        raise FileError(f"cannot write {str(target)!r}: {why}.") from error
     return target

@@ -45,7 +45,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -53,12 +52,11 @@ from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_bandit, check_path, shown
-from lastswitch._codec import parse_json, read_text, save_json, unstamp
+from lastswitch._codec import parse_json, parse_toml, read_text, save_json, unstamp
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
 from lastswitch.errors import (
-    CalendarError,
     FileError,
     InputTypeError,
     LastSwitchError,
@@ -66,9 +64,6 @@ from lastswitch.errors import (
 from lastswitch.instances import INSTANCES, instance
 
 if TYPE_CHECKING:
-    from datetime import date
-
-    from lastswitch.calendar import Calendar
     from lastswitch.planning.plan import Plan
     from lastswitch.rules import Rule
 
@@ -108,59 +103,17 @@ def load_bandit(path: str | PathLike[str]) -> Bandit:
       jazz  Curve(rest=[0, 0, 0.8], streak=[0])
     """
     file = check_path(path)
-    return bandit_from_dict(_read(file), source=str(file))
+    return bandit_from_dict(read_values(file), source=str(file))
 
 
-def load_calendar(path: str | PathLike[str], start: str | date | None = None) -> Calendar | None:
-    r"""Read the ``[calendar]`` of a bandit's file; None if it has none.
-
-    Parameters
-    ----------
-    path
-        The file.
-    start
-        Where to begin, instead of what the file says; a file that says nothing needs it.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> text = '[calendar]\nzone = "Europe/Rome"\nskip = "sat-sun"\n'
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder) / "radio.toml"
-    ...     _ = file.write_text(text)
-    ...     load_calendar(file, start="2024-06-03").skip
-    When('sat-sun')
-    """
-    from lastswitch.calendar import Calendar
-
-    table = calendar_table(path)
-    if table is None:
-        return None
-    given = {} if start is None else {"start": start}
-    try:
-        return Calendar.from_dict({**table, **given})
-    except (CalendarError, InputTypeError) as error:
-        raise FileError(f"{path}: [calendar]: {error}") from error
-
-
-def calendar_table(path: str | PathLike[str]) -> dict[str, Any] | None:
-    r"""Return the settings under ``[calendar]`` in a bandit's file; None if it has none.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder) / "radio.toml"
-    ...     _ = file.write_text('[calendar]\nevery = "1h"\n')
-    ...     calendar_table(file)
-    {'every': '1h'}
-    """
-    file = check_path(path)
-    data = _read(file)
-    table = data.get("calendar") if isinstance(data, Mapping) else None
-    if not (table is None or isinstance(table, Mapping)):
-        raise FileError(f"{file}: [calendar] must be a table of settings, got {shown(table)}.")
-    return None if table is None else dict(table)
+def read_values(file: Path) -> Any:
+    """Return the values of a bandit's file, saved or written by hand, as they are."""
+    where, suffix = str(file), _suffix(file)
+    text = read_text(file)
+    data = parse_toml(text, where) if suffix == ".toml" else parse_json(text, where)
+    if isinstance(data, Mapping) and "format" in data:  # saved, not written by hand
+        data = unstamp(data, KIND, VERSION, where)
+    return data
 
 
 def write_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
@@ -213,7 +166,7 @@ def save_plan(plan: Plan, path: str | PathLike[str]) -> Path:
 
     if not isinstance(plan, Plan):
         raise InputTypeError(f"save_plan needs a Plan, got {type(plan).__name__}.")
-    return _write_json(check_path(path), plan.to_dict())
+    return plan.save(check_path(path))
 
 
 def load_plan(path: str | PathLike[str]) -> Plan:
@@ -456,25 +409,6 @@ def _inline(toml: str) -> str:
         lambda match: "[" + ", ".join(match[1].replace(",", " ").split()) + "]",
         toml,
     )
-
-
-def _read(file: Path) -> Any:
-    """Return the values of a file, saved or written by hand."""
-    where, suffix = str(file), _suffix(file)
-    text = read_text(file)
-    data = _parse_toml(text, where) if suffix == ".toml" else parse_json(text, where)
-    if isinstance(data, Mapping) and "format" in data:  # saved, not written by hand
-        data = unstamp(data, KIND, VERSION, where)
-    return data
-
-
-def _parse_toml(text: str, where: str) -> Any:
-    try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise FileError(f"{where} is nested too deep; no bandit is.") from error
-    except ValueError as error:
-        raise FileError(f"{where} is not valid TOML: {error}.") from error
 
 
 def _write_json(file: Path, data: Mapping[str, Any]) -> Path:

@@ -170,7 +170,7 @@ def test_predicted_gains_cover_the_true_gains(fit):
     assert gain.rotation.low <= true <= gain.rotation.high
     assert gain.over_round_robin.low <= true - robin <= gain.over_round_robin.high
     assert gain.best_arm_name == "ads"
-    assert gain.log.value == pytest.approx(fit.log_mean)
+    assert gain.log.mean == pytest.approx(fit.log_mean)
 
 
 def test_gain_is_found_beside_the_bandit_file(fit, tmp_path):

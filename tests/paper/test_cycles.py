@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lastswitch as ls
-from lastswitch.theory import best_cycle_floor
+from lastswitch.paper.theory import best_cycle_floor
 from paper_cases import (
     CONSTANT_STREAKS,
     SEEDS,

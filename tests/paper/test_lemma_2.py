@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.errors import BlockError
-from lastswitch.theory import state_change_loss
+from lastswitch.paper.theory import state_change_loss
 from strategies import bandits, blocks, states
 
 SLACK = 1e-9

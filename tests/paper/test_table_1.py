@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.instances import example_2
-from lastswitch.theory import block_error
+from lastswitch.paper.theory import block_error
 from paper_cases import every_block
 
 on_off = st.sampled_from([0.0, 0.5, 1.0])

@@ -160,9 +160,10 @@ def test_ctrl_c_returns_the_best_so_far_with_its_bound() -> None:
 
 def test_progress_is_told_while_planning() -> None:
     """The callback hears of growing time and of a bound that only falls."""
-    heard: list[tuple[float, float, float]] = []
-    ls.plan_block(hard_problem(), time_limit=0.5, progress=lambda *news: heard.append(news))
-    seconds, values, bounds = zip(*heard, strict=True)
+    heard: list[ls.Progress] = []
+    ls.plan_block(hard_problem(), time_limit=0.5, progress=heard.append)
+    news = [(now.seconds, now.value, now.bound) for now in heard]
+    seconds, values, bounds = zip(*news, strict=True)
     assert list(seconds) == sorted(seconds)
     assert list(values) == sorted(values)
     assert list(bounds) == sorted(bounds, reverse=True)

@@ -19,7 +19,7 @@ from lastswitch.cli._dates import (
 )
 
 if TYPE_CHECKING:
-    from lastswitch.planning.plan import Progress
+    from lastswitch._progress import Progress, Report
     from lastswitch.schedules import Schedule
 
 
@@ -140,22 +140,23 @@ def _start(text: str) -> str | list[int]:
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
+def _progress() -> Iterator[Report]:
     """Give a progress function that, from one second on, keeps a line on stderr up to date."""
     from rich.console import Console
 
     status = Console(stderr=True).status("planning ...")
     shown = False
 
-    def tell(seconds: float, value: float, bound: float) -> None:
+    def tell(now: Progress) -> None:
         nonlocal shown
-        if seconds < 1.0:
+        if now.seconds < 1.0:
             return
         if not shown:
             status.start()
             shown = True
         status.update(
-            f"{seconds:.0f} s: worth {value:.5g}, at most {bound:.5g} possible (Ctrl-C keeps it)"
+            f"{now.seconds:.0f} s: worth {now.value:.5g}, at most {now.bound:.5g} possible "
+            "(Ctrl-C keeps it)"
         )
 
     try:

@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from lastswitch.curves import Curve
+from lastswitch.intervals import Interval
 from lastswitch.logs.counts import Counts, Floats, Tally
 from lastswitch.logs.estimates import (
     Estimate,
-    Interval,
     Spans,
     falling,
     interval,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch.intervals import Interval
 from lastswitch.logs.counts import Floats, Tally
 
 #: Rows ``begin, end`` (end excluded): the states that one state is estimated from.
@@ -21,15 +21,6 @@ Spans = NDArray[np.int64]
 
 # States deeper than some rest are taken as one when nothing tells them apart at this level.
 _ALIKE = 0.01
-
-
-class Interval(NamedTuple):
-    """A mean, the ends of its confidence interval, and its standard error."""
-
-    mean: float
-    low: float
-    high: float
-    error: float
 
 
 @dataclass(frozen=True)

@@ -9,30 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lastswitch._checks import check_list, check_path, check_whole
 from lastswitch._random import stream
 from lastswitch.errors import LogError
+from lastswitch.intervals import Interval
 from lastswitch.logs.counts import Floats
 from lastswitch.logs.saving import fit_beside, load_fit
 
 if TYPE_CHECKING:
     from lastswitch.logs.curvefit import CurveFit
     from lastswitch.planning.plan import Plan
-
-
-class Range(NamedTuple):
-    """A number and the interval that carries the curves' uncertainty."""
-
-    value: float
-    low: float
-    high: float
-
-    def __format__(self, spec: str) -> str:
-        return f"{self.value:{spec}} ({self.low:{spec}} to {self.high:{spec}})"
 
 
 @dataclass(frozen=True)
@@ -44,13 +34,13 @@ class Gain:
     are taken to pay what its deepest ones did.
     """
 
-    rotation: Range
-    log: Range
-    round_robin: Range
-    best_arm: Range
-    over_log: Range
-    over_round_robin: Range
-    over_best_arm: Range
+    rotation: Interval
+    log: Interval
+    round_robin: Interval
+    best_arm: Interval
+    over_log: Interval
+    over_round_robin: Interval
+    over_best_arm: Interval
     best_arm_name: str
     level: float
 
@@ -214,12 +204,12 @@ def _log_means(fit: CurveFit, weights: Floats) -> Floats:
     return np.asarray(weights @ total / np.maximum(weights @ events, 1.0))
 
 
-def interval_of(values: Floats, level: float) -> Range:
+def interval_of(values: Floats, level: float) -> Interval:
     """Return the first value, the log's own, with the interval of the resampled others."""
     tail = (1 - level) / 2
     low, high = np.quantile(values[1:], [tail, 1 - tail])
-    return Range(float(values[0]), float(low), float(high))
+    return Interval(float(values[0]), float(low), float(high))
 
 
-def _percent(gain: Range, base: Range) -> str:
-    return f"({gain.value / base.value:+.0%})" if base.value > 0 else ""
+def _percent(gain: Interval, base: Interval) -> str:
+    return f"({gain.mean / base.mean:+.0%})" if base.mean > 0 else ""

@@ -18,11 +18,12 @@ from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
 from lastswitch.errors import InputTypeError, LogError
+from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import FitRules
 from lastswitch.logs.cleaning import read_events
 from lastswitch.logs.counts import GROUPS, Floats, arm_order, column_of, subject_group
 from lastswitch.logs.curvefit import ScaleRule, check_rules, states_of, unit_rewards
-from lastswitch.logs.gains import Range, arms_of, cycle_cells, interval_of, resamples
+from lastswitch.logs.gains import arms_of, cycle_cells, interval_of, resamples
 from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log, select_columns
 
 if TYPE_CHECKING:
@@ -54,9 +55,9 @@ class Replay:
     ``effective`` is what the matched events are worth as equally weighted ones.
     """
 
-    ips: Range
-    snips: Range
-    log: Range
+    ips: Interval
+    snips: Interval
+    log: Interval
     matched: int
     effective: float
     cells: int

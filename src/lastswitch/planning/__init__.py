@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         optimal_average as optimal_average,
         optimal_total as optimal_total,
     )
-    from lastswitch.planning.plan import Plan as Plan, Progress as Progress, Solution as Solution
+    from lastswitch.planning.plan import Plan as Plan, Solution as Solution
     from lastswitch.planning.planner import Planner as Planner
     from lastswitch.planning.problem import BlockProblem as BlockProblem, Terminal as Terminal
     from lastswitch.planning.solve import plan_block as plan_block
@@ -28,7 +28,7 @@ else:
             "cycles": ["best_cycle", "plan_cycle"],
             "frequency": ["average_bound"],
             "optima": ["Optimum", "optimal_average", "optimal_total"],
-            "plan": ["Plan", "Progress", "Solution"],
+            "plan": ["Plan", "Solution"],
             "planner": ["Planner"],
             "problem": ["BlockProblem", "Terminal"],
             "solve": ["plan_block"],

@@ -24,7 +24,7 @@ from lastswitch.planning.automata import (
     table_automata,
 )
 from lastswitch.planning.beam import advance
-from lastswitch.planning.plan import Plan, Progress, Solution
+from lastswitch.planning.plan import Plan, Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.search import ROUNDING, Search
 from lastswitch.planning.tiny import MOST_ARMS, MOST_BLOCKS, MOST_SLOTS, solve_parts
@@ -35,7 +35,7 @@ def solve(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
     warm: Plan | None = None,
 ) -> Solution:
     """Solve a block problem, exactly unless ``gap`` or ``time_limit`` stop it earlier.
@@ -84,7 +84,7 @@ def solve_automata(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
     start_block: Sequence[int] | IntArray | None = None,
     prices: FloatArray | None = None,
 ) -> Solution:

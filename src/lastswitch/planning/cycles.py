@@ -25,15 +25,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_bandit, check_limits
+from lastswitch._progress import Report
 from lastswitch.blocks import cycle_reward
 from lastswitch.errors import PlanError
 from lastswitch.planning._tables import checked_length
 from lastswitch.planning.arm_states import ArmStates, arm_states
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.clock import Clock
+from lastswitch.planning.clock import Clock, running
 from lastswitch.planning.frequency import Frequencies, frequencies
 from lastswitch.planning.joint_states import shortest_period
-from lastswitch.planning.plan import Plan, Progress, Solution
+from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem, Terminal
 from lastswitch.planning.solve import plan_of
 from lastswitch.states import States, as_allowed, as_array, state_after
@@ -61,7 +62,7 @@ def plan_cycle(
     allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Plan:
     """Plan the cycle of ``length`` rounds that pays most when repeated for ever.
 
@@ -80,7 +81,8 @@ def plan_cycle(
         Stop after about this many seconds with the best cycle so far and its bound; Ctrl-C stops
         it as well.
     progress
-        Called now and then with (seconds so far, best value, bound).
+        ``True`` for a bar, or a function called now and then with a
+        :class:`~lastswitch.Progress`: seconds, value and bound so far.
 
     Examples
     --------
@@ -93,9 +95,9 @@ def plan_cycle(
     check_bandit("plan_cycle", bandit)
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
-    clock = Clock(time_limit, progress)
-    found = search_cycle(bandit, rounds, gap=gap, clock=clock, arms=arms)
-    return _plan(bandit, found, clock)
+    with running(time_limit, progress, "planning a cycle") as clock:
+        found = search_cycle(bandit, rounds, gap=gap, clock=clock, arms=arms)
+        return _plan(bandit, found, clock)
 
 
 def best_cycle(
@@ -105,7 +107,7 @@ def best_cycle(
     allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Plan:
     """Plan the cycle of at most ``max_length`` rounds with the best average.
 
@@ -124,7 +126,12 @@ def best_cycle(
     check_bandit("best_cycle", bandit)
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
-    clock = Clock(time_limit, progress)
+    with running(time_limit, progress, "planning cycles") as clock:
+        return _plan(bandit, _best_cycle(bandit, limit, gap, clock, arms), clock)
+
+
+def _best_cycle(bandit: Bandit, limit: int, gap: float, clock: Clock, arms: list[int]) -> Cycle:
+    """Return the cycle of at most ``limit`` rounds with the best average found in time."""
     best, bound = Cycle((arms[0],), -math.inf, math.inf), -math.inf
     ceiling = _frequencies(bandit, arms).least(clock)
     for length in range(limit, limit // 2, -1):
@@ -142,7 +149,7 @@ def best_cycle(
     block = tuple(shortest_period(list(best.block)))
     value = cycle_reward(bandit, block)
     most = max(min(bound, ceiling) * len(block), value)
-    return _plan(bandit, Cycle(block, value, most), clock)
+    return Cycle(block, value, most)
 
 
 class Cycle(NamedTuple):
@@ -376,7 +383,7 @@ class _Search:
         automata = cycle_automata([self.machines[arm] for arm in users], self.length)
 
         def tell(seconds: float, value: float, bound: float) -> None:
-            self.clock.tell(value, self.bound)
+            self.clock.tell(self.value, self.bound)
 
         search = Search(automata, self.gap, self.clock.limit, tell)
         # A cycle of another share, or cut elsewhere: no block of these automata, but its value

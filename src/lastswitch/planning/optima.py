@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lastswitch._checks import check_bandit, check_limits, check_whole
+from lastswitch._progress import Report
 from lastswitch.blocks import block_pays, cycle_reward
 from lastswitch.errors import PlanError
 from lastswitch.planning.certificate import Certificate
-from lastswitch.planning.clock import Clock, OutOfTime
+from lastswitch.planning.clock import Clock, OutOfTime, running
 from lastswitch.planning.frequency import frequencies, total_bound
 from lastswitch.planning.joint_states import JointGraph, group_arms, joint_graph, recurrent_state
-from lastswitch.planning.plan import Progress
 from lastswitch.planning.walks import best_cycle_of, best_walk
 from lastswitch.states import Start, as_start, state_after
 
@@ -135,7 +135,7 @@ def optimal_average(
     *,
     max_states: int | None = None,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Optimum:
     """Return the best long-run average reward of ``bandit`` and a cycle that earns it.
 
@@ -153,7 +153,8 @@ def optimal_average(
         Stop after about this many seconds with the best cycle so far and a bound. Without one, a
         search beyond ``max_states`` still stops after ten seconds. Ctrl-C stops it as well.
     progress
-        Called now and then with (seconds so far, best value, bound).
+        ``True`` for a bar, or a function called now and then with a
+        :class:`~lastswitch.Progress`: seconds, value and bound so far.
 
     Examples
     --------
@@ -165,7 +166,12 @@ def optimal_average(
     check_bandit("optimal_average", bandit)
     check_limits(0.0, time_limit)
     limit = _most_states(bandit, max_states)
-    clock = Clock(time_limit, progress)
+    with running(time_limit, progress, "looking for the best average") as clock:
+        return _average(bandit, limit, clock)
+
+
+def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
+    """Return the best average found in time, from a graph of at most ``limit`` states."""
     arms = group_arms(bandit)
     graph = None
     if arms is not None:
@@ -202,7 +208,7 @@ def optimal_total(
     *,
     max_states: int | None = None,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Optimum:
     """Return the best total reward over ``horizon`` rounds: the comparator of the regret.
 
@@ -235,7 +241,12 @@ def optimal_total(
             "or plan a block from 'unknown' with plan_block."
         )
     limit = _most_states(bandit, max_states)
-    clock = Clock(time_limit, progress)
+    with running(time_limit, progress, "looking for the best total") as clock:
+        return _total(bandit, rounds, taus, limit, clock)
+
+
+def _total(bandit: Bandit, rounds: int, taus: States, limit: int, clock: Clock) -> Optimum:
+    """Return the best total found in time, from a graph of at most ``limit`` states."""
     graph, walk = None, None
     with _until(clock):
         part = clock.part(LISTING_SHARE)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_flag, check_list
+from lastswitch._codec import stamp, to_text, unstamp
 from lastswitch.errors import FileError, InputTypeError, LastSwitchError, PlanError
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.certificate import Certificate, rounding
@@ -17,15 +21,14 @@ from lastswitch.states import as_array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from lastswitch.calendar import Calendar
     from lastswitch.schedules import Schedule
 
-FORMAT = "lastswitch-plan-2"
+VERSION = 2
 
-#: Called now and then during a long plan with (seconds so far, best value, bound).
-Progress = Callable[[float, float, float], None]
+#: What a solver calls now and then with (seconds so far, best value, bound).
+Tell = Callable[[float, float, float], None]
 
 
 class Solution(NamedTuple):
@@ -142,23 +145,15 @@ class Plan(Certificate):
 
         return Schedule(self, calendar, length)
 
-    @overload
-    def plot(self) -> Figure: ...
-
-    @overload
-    def plot(self, ax: Axes | None = None, *, calendar: Calendar) -> Axes: ...
-
-    def plot(self, ax: Axes | None = None, *, calendar: Calendar | None = None) -> Figure | Axes:
+    def plot(self, ax: Axes | None = None, *, calendar: Calendar | None = None) -> Axes:
         """Draw the schedule: who plays when, over what every arm's state would pay.
 
-        With a ``calendar``, draw its days coloured by arm into ``ax``, and return the axes.
+        With a ``calendar``, draw its days coloured by arm. Into ``ax``, or a new figure
+        (``plan.plot().figure``); the axes are returned.
         """
         from lastswitch.planning.reading import draw
 
-        if calendar is not None:
-            return self.calendar(calendar).plot(ax)
-
-        return draw(self)
+        return draw(self, ax) if calendar is None else self.calendar(calendar).plot(ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain values, for JSON.
@@ -168,8 +163,7 @@ class Plan(Certificate):
         >>> Plan.from_dict(Plan((0, 1), 1.0, 1.0).to_dict()).block
         (0, 1)
         """
-        return {
-            "format": FORMAT,
+        content = {
             "block": list(self.block),
             "value": self.value,
             "bound": self.bound,
@@ -183,20 +177,19 @@ class Plan(Certificate):
             "prices": None if self.prices is None else self.prices.tolist(),
             "problem": None if self.problem is None else self.problem.to_dict(),
         }
+        return stamp("plan", VERSION, content)
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the plan, with its problem and its certificate, to a JSON file.
+
+        :func:`lastswitch.load_plan` reads it again.
+        """
+        return write_atomic(path, to_text(self.to_dict()))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
-        """Return the plan that :meth:`to_dict` wrote down, its certificate checked again."""
-        if not isinstance(data, Mapping):
-            raise FileError(
-                f"a plan is a table as to_dict() makes it, got {type(data).__name__}; "
-                "save one with save_plan."
-            )
-        if data.get("format") != FORMAT:
-            raise FileError(
-                f"this release reads plans of format {FORMAT!r}, got {data.get('format')!r}; "
-                "plan again, or use the release that wrote it."
-            )
+        """Return the plan that :meth:`to_dict` wrote down, its block evaluated again."""
+        data = unstamp(data, "plan", VERSION, "this plan")
         try:
             prices, problem = data["prices"], data["problem"]
             plan = cls(

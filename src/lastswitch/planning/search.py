@@ -18,7 +18,7 @@ from lastswitch.planning.automata import Automata
 from lastswitch.planning.beam import Beam
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import Machines, as_machines, compact
-from lastswitch.planning.plan import Progress
+from lastswitch.planning.plan import Tell
 from lastswitch.planning.prices import Prices
 from lastswitch.planning.products import merged
 
@@ -62,7 +62,7 @@ class Search:
     """
 
     def __init__(
-        self, automata: Automata, gap: float, time_limit: float | None, progress: Progress | None
+        self, automata: Automata, gap: float, time_limit: float | None, progress: Tell | None
     ) -> None:
         self.automata, self.gap, self.progress = automata, gap, progress
         self.began = self.told = time.perf_counter()

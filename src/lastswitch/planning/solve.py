@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_choice, check_limits
+from lastswitch._progress import Progress, Report, reporter
 from lastswitch.errors import InputTypeError, PlanError
-from lastswitch.planning.certificate import TOLERANCE, rounding
-from lastswitch.planning.plan import Plan, Progress, Solution
-from lastswitch.planning.brute_force import free_choice_bound
+from lastswitch.planning.certificate import rounding
+from lastswitch.planning.greedy import plain_bound
+from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import Start
 
@@ -58,7 +59,7 @@ def plan_block(
     gap: float = 0.0,
     time_limit: float | None = None,
     warm: Plan | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Plan:
     """Plan one block: the arms to play, what that is worth, and a bound on the best possible.
 
@@ -87,7 +88,8 @@ def plan_block(
     warm
         A plan of a similar problem, to start from.
     progress
-        Called now and then with (seconds so far, best value, bound).
+        ``True`` for a bar, or a function called now and then with a
+        :class:`~lastswitch.Progress`: seconds, value and bound so far.
 
     Examples
     --------
@@ -109,9 +111,15 @@ def plan_block(
         )
     module = importlib.import_module(SOLVERS[solver])
     began = time.perf_counter()
-    solution: Solution = module.solve(
-        problem, gap=gap, time_limit=time_limit, progress=progress, warm=warm
-    )
+    with reporter(progress, "planning") as report:
+
+        def tell(seconds: float, value: float, bound: float) -> None:
+            report(Progress(seconds, value=value, bound=bound))
+
+        listened = None if progress is None or progress is False else tell
+        solution: Solution = module.solve(
+            problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm
+        )
     seconds = time.perf_counter() - began
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)
 
@@ -137,11 +145,11 @@ def plan_of(
     value, size = problem.value(block), problem.size(block)
     bound, error = solution.bound, 0.0
     if not repeats:  # pays of a cycle lie in [0, 1], and another starts in another state
-        accuracy, free = ACCURACY.get(solver, 1e-13), free_choice_bound(problem)
+        accuracy, free = ACCURACY.get(solver, 0.0), plain_bound(problem)
         error = accuracy * problem.length * problem.scale
-        # A solver calls equal what differs by rounding in its largest number. Where the block
+        # HiGHS calls equal what differs by rounding in its largest number. Where the block
         # collects much smaller ones, that can be seen, and is owned up to.
-        if error > max(100 * accuracy, TOLERANCE) * (size or abs(free)):
+        if error > 100 * accuracy * (size or abs(free)):
             bound += error
         bound = min(bound, free)
     if value > bound and value - bound <= max(error, rounding(value, bound, size)):

@@ -7,21 +7,17 @@ Counters that hear one arm only are multiplied into that arm's automaton. The ot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
-from lastswitch.planning.automata import (
-    Automata,
-    BlockTables,
-    StateArray,
-    block_tables,
-    table_automata,
-)
+from lastswitch.planning.automata import Automata, StateArray, block_automata
 from lastswitch.planning.machines import Machines, as_machines, minimal
+from lastswitch.planning.problem import BlockProblem, Terminal
 from lastswitch.planning.ruled.counters import Counter, Table, counters_of, relabelled, tabulated
+from lastswitch.planning.ruled.prices import Heard
 from lastswitch.planning.ruled.problem import RoundsPlayed, RuledProblem
 from lastswitch.rules import Rule
 
@@ -105,6 +101,30 @@ class Compiled:
                 kind[after[there]] = kind[here[there]]
         return kind
 
+    @cached_property
+    def heard(self) -> Heard:
+        """The monitors as kernels take them."""
+        m = self.monitors
+        events = np.arange(m.after.shape[1])
+        return Heard(
+            *(m.offset, m.after, m.pay, m.root, m.column, self.watch),
+            said=np.stack([self.watch % m.base, self.watch // m.base]),
+            counts=np.stack([events % m.base, events // m.base]),
+            least=self.plays[0],
+            most=self.plays[1],
+            silence=self.silence,
+        )
+
+    def without_pays(self) -> Compiled:
+        """Return the same schedules, all worth nothing."""
+        a, m = self.automata, self.monitors
+        return replace(
+            self,
+            automata=a._replace(pay=np.zeros_like(a.pay), final=np.zeros_like(a.final)),
+            monitors=replace(m, pay=np.zeros_like(m.pay)),
+            silence=0.0,
+        )
+
     def value(self, rounds: RoundsPlayed) -> float:
         """Return what a schedule is worth by the automata; minus infinity if it is forbidden.
 
@@ -160,27 +180,22 @@ def rule_counters(
 
 def plain_arms(problem: RuledProblem) -> Automata:
     """Return the arms without masks and rules, each free to idle."""
-    tables = block_tables(problem.block)
-    everywhere = np.ones((problem.length, max(problem.n_arms, 2)), np.bool_)
-    if problem.n_arms == 1:  # an only arm could not idle: a second one, left out again below
-        tables = BlockTables(
-            *(np.repeat(part, 2, axis=0) for part in tables[:4]),
-            tables.allowed,
-            tables.distinct_start,
-            *(np.repeat(part, 2, axis=0) for part in tables[6:]),
-        )
-    for part in tables[:4] + tables[6:]:
-        part.flags.writeable = False
-    everywhere.flags.writeable = False
-    automata = table_automata(*tables._replace(allowed=everywhere))
-    return Automata(
-        automata.offset,
-        automata.idle,
-        automata.pull,
-        automata.pay,
-        automata.final,
-        automata.root[: problem.n_arms],
-        automata.twins[: problem.n_arms],
+    block = problem.block
+    rows = slice(None) if block.n_arms > 1 else [0, 0]  # an only arm could not idle
+    end = block.terminal
+    if end is not None:
+        end = Terminal(end.rest[rows], end.streak[rows], end.unplayed[rows])
+    free = BlockProblem(
+        *(table[rows] for table in (block.rest, block.streak, block.first)),
+        run=block.run[rows],
+        distinct_start=block.distinct_start,
+        terminal=end,
+    )
+    arms = block_automata(free)
+    return Automata.of(
+        *(arms.offset, arms.idle, arms.pull, arms.pay, arms.final),
+        root=arms.root[: block.n_arms],
+        twins=arms.twins[: block.n_arms],
     )
 
 
@@ -247,50 +262,42 @@ def _folded(
 ) -> Automata:
     """Return the arms multiplied by their own counters, without what the mask forbids.
 
-    All arms at once, round by round: a state is a pair of an arm's state and its counters'.
+    All arms at once, round by round: a state is an arm, its own state and its counters'.
     """
-    d = arms.length
+    d, n_arms = arms.length, arms.n_arms
     tables, table_of = _arm_tables(counters, d)
-    offset, c_idle, c_pull, c_pay, c_root = _stacked(tables, d)
-    size = len(c_idle)
-    here = np.unique(arms.root.astype(np.int64) * size + c_root[table_of])
-    arm_of = {int(s): i for i, s in enumerate(arms.root)}
-    owner = np.array([arm_of[int(code // size)] for code in here])
-    root = np.searchsorted(here, arms.root.astype(np.int64) * size + c_root[table_of])
+    c_idle, c_pull, c_pay, c_root = _stacked(tables)
+    C, S = len(c_idle), len(arms.idle)
+    here = (np.arange(n_arms) * S + arms.root) * C + c_root[table_of]
     begins, idles, pulls, pays = [0], [], [], []
     for t in range(d):
-        s, c = here // size, here % size
+        owner, s, c = here // (S * C), here // C % S, here % C
         idle, pull = arms.idle[s].astype(np.int64), arms.pull[s].astype(np.int64)
-        idle = np.where((idle >= 0) & (c_idle[c] >= 0), idle * size + c_idle[c], -1)
-        free = (pull >= 0) & (c_pull[c] >= 0) & allowed[t, owner]
-        pull = np.where(free, pull * size + c_pull[c], -1)
-        begin = begins[-1] + len(here)
-        both = np.concatenate([idle, pull])
-        after, first = np.unique(both, return_index=True)
-        keep = after >= 0
-        after, first = after[keep], first[keep]
-        for moves, into in ((idle, idles), (pull, pulls)):
-            into.append(np.where(moves >= 0, begin + np.searchsorted(after, moves), -1))
-        pays.append(np.where(free, arms.pay[s] + c_pay[c], 0.0))
-        owner = np.concatenate([owner, owner])[first]
-        begins.append(begin)
+        rests = (idle >= 0) & (c_idle[c] >= 0)
+        plays = (pull >= 0) & (c_pull[c] >= 0) & allowed[t, owner]
+        idle = np.where(rests, (owner * S + idle) * C + c_idle[c], -1)
+        pull = np.where(plays, (owner * S + pull) * C + c_pull[c], -1)
+        after = np.unique(np.concatenate([idle[rests], pull[plays]]))
+        begins.append(begins[-1] + len(here))
+        idles.append(np.where(rests, begins[-1] + np.searchsorted(after, idle), -1))
+        pulls.append(np.where(plays, begins[-1] + np.searchsorted(after, pull), -1))
+        pays.append(np.where(plays, arms.pay[s] + c_pay[c], 0.0))
         here = after
     begins.append(begins[-1] + len(here))
-    final = arms.final[here // size - arms.offset[-2]]
     none = np.full(len(here), -1)
-    label = {}
+    label: dict[object, int] = {}
     twins = [
         label.setdefault((int(arms.twins[i]), int(kinds[i]), _likeness(counters[i])), i)
-        for i in range(arms.n_arms)
+        for i in range(n_arms)
     ]
-    return Automata(
-        offset=np.array(begins),
+    return Automata.of(
+        offset=begins,
         idle=np.concatenate([*idles, none]),
         pull=np.concatenate([*pulls, none]),
         pay=np.concatenate([*pays, np.zeros(len(here))]),
-        final=final,
-        root=root,
-        twins=np.array(twins),
+        final=arms.final[here // C % S - arms.offset[-2]],
+        root=np.arange(n_arms),
+        twins=twins,
     )
 
 
@@ -313,15 +320,13 @@ def _arm_tables(counters: list[list[Counter]], length: int) -> tuple[list[Table]
     return tables, np.array(table_of)
 
 
-def _stacked(
-    tables: list[Table], length: int
-) -> tuple[IntArray, IntArray, IntArray, FloatArray, IntArray]:
-    """Return tables of two events behind one another: their begins, moves, pays and roots."""
+def _stacked(tables: list[Table]) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+    """Return tables of two events behind one another: idle and pull moves, pays, roots."""
     begin = np.cumsum([0, *(len(table.after) for table in tables)])
     moves = [np.where(x.after >= 0, x.after + b, -1) for x, b in zip(tables, begin, strict=False)]
     after = np.concatenate(moves)
     pay = np.concatenate([table.pay for table in tables])
-    return begin, after[:, 0], after[:, 1], pay[:, 1], begin[:-1]
+    return after[:, 0], after[:, 1], pay[:, 1], begin[:-1]
 
 
 def _monitors(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from lastswitch.experiments.comparing import Experiment
+from lastswitch.experiments.experiment import Experiment
 from lastswitch.experiments.tasks import Factory
 from lastswitch.instances import five_arms, two_arms
 from lastswitch.learning import (
@@ -99,11 +99,11 @@ def paper_experiments(
 
 def _five_arms(runs: int, horizon: int, seed: int) -> PaperExperiment:
     policies: dict[str, Factory] = {
-        ISI: partial(ISICombUCB1, block=4, alpha=ALPHA),
-        COMB: partial(CombUCB1, block=3, alpha=ALPHA),
+        ISI: partial(ISICombUCB1, length=4, alpha=ALPHA),
+        COMB: partial(CombUCB1, length=3, alpha=ALPHA),
         GREEDY: OracleGreedy,
-        CS_WORST: partial(CalibratedCombUCB1, block=3, alpha=ALPHA, order=[0, 1, 2, 3, 4]),
-        CS_BEST: partial(CalibratedCombUCB1, block=3, alpha=ALPHA, order=[4, 3, 2, 1, 0]),
+        CS_WORST: partial(CalibratedCombUCB1, length=3, alpha=ALPHA, order=[0, 1, 2, 3, 4]),
+        CS_BEST: partial(CalibratedCombUCB1, length=3, alpha=ALPHA, order=[4, 3, 2, 1, 0]),
         ROTATION: RotationUCB,
     }
     return PaperExperiment(
@@ -128,8 +128,8 @@ def _five_arms(runs: int, horizon: int, seed: int) -> PaperExperiment:
 
 def _two_arms(runs: int, horizon: int, seed: int) -> PaperExperiment:
     policies: dict[str, Factory] = {
-        ISI: partial(ISICombUCB1, block=11, alpha=ALPHA),
-        COMB: partial(CombUCB1, block=10, alpha=ALPHA),
+        ISI: partial(ISICombUCB1, length=11, alpha=ALPHA),
+        COMB: partial(CombUCB1, length=10, alpha=ALPHA),
         GREEDY: OracleGreedy,
         ROTATION: RotationUCB,
     }

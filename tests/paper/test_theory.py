@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lastswitch import Bandit, Curve, theory
+from lastswitch import Bandit, Curve
 from lastswitch.errors import (
     BanditError,
     BlockError,
@@ -16,6 +16,7 @@ from lastswitch.errors import (
     ExperimentError,
     LastSwitchError,
 )
+from lastswitch.paper import theory
 from pinwheel_search import can_cover, can_pack
 
 FLAT = Bandit([Curve([0.1, 0.9, 0.3], [0.2]), Curve([0.5], [0.5])])

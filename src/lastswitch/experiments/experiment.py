@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from lastswitch._checks import check_bandit, check_whole
+from lastswitch._progress import Report
 from lastswitch.bandit import Bandit
-from lastswitch.errors import ExperimentError, InputTypeError
+from lastswitch.errors import ExperimentError, InputTypeError, LastSwitchWarning
 from lastswitch.experiments.backends import Backend
 from lastswitch.experiments.comparison import Comparator, Comparison, PolicyRuns
-from lastswitch.experiments.progress import Report
 from lastswitch.experiments.runner import Failure, Result, Task, run_tasks
 from lastswitch.experiments.store import TaskStore
 from lastswitch.experiments.tasks import (
+    Described,
     Factory,
     Job,
     Outcome,
@@ -99,7 +101,7 @@ def compare(
     n_jobs: int | None = None,
     backend: Backend = "loky",
     store: str | os.PathLike[str] | None = None,
-    progress: bool | Report = True,
+    progress: bool | Report | None = True,
 ) -> Comparison:
     """Run every policy ``runs`` times on ``bandit`` and compare them with the true optimum.
 
@@ -130,9 +132,11 @@ def compare(
         is one, else a local one.
     store
         A folder that keeps each run as it finishes. The same call later computes only what is
-        missing, even if this one is killed.
+        missing, even if this one is killed. A run counts as the same only if everything that
+        could change it is: arguments, this library, and the code of a policy of your own.
     progress
-        Show a bar with the time left, or a function called with (done, total).
+        ``True`` for a bar with the time left, ``None`` for nothing, or a function that is called
+        with a :class:`~lastswitch.Progress` after every task.
 
     Raises
     ------
@@ -161,7 +165,7 @@ def run_experiments(
     n_jobs: int | None = None,
     backend: Backend = "loky",
     store: str | os.PathLike[str] | None = None,
-    progress: bool | Report = True,
+    progress: bool | Report | None = True,
 ) -> dict[str, Comparison]:
     """Run several experiments through one pool of workers; see :func:`compare`.
 
@@ -176,13 +180,16 @@ def run_experiments(
     90
     """
     kept = None if store is None else TaskStore(store)
-    books = {name: _Book.open(name, experiment) for name, experiment in experiments.items()}
+    books = {
+        name: _Book.open(name, experiment, stored=kept is not None)
+        for name, experiment in experiments.items()
+    }
     tasks = _in_turn(books.values())
     results, failures = run_tasks(
         tasks, n_jobs=n_jobs, backend=backend, store=kept, progress=progress
     )
-    by_key = {tasks[at].key: result for at, result in results.items()}
-    found = {name: book.close(by_key) for name, book in books.items()}
+    by_task = {tasks[at]: result for at, result in results.items()}
+    found = {name: book.close(by_task) for name, book in books.items()}
     finished = {name: comparison for name, comparison in found.items() if comparison is not None}
     if failures:
         raise FailedTasksError(failures, finished)
@@ -212,38 +219,43 @@ class _Book:
     tasks: dict[tuple[str, int], Task]
 
     @classmethod
-    def open(cls, label: str, experiment: Experiment) -> _Book:
+    def open(cls, label: str, experiment: Experiment, stored: bool) -> _Book:
         bandit, where = experiment.bandit, f"{label}: " if label else ""
         origins, tasks = {}, {}
         for name, factory in experiment.policies.items():
             job = Job(
                 bandit, name, factory, experiment.horizon, experiment.seed, experiment.subjects
             )
-            origin = origins[name] = provenance(job, _described(name, factory, bandit))
+            told = _described(name, factory, bandit)
+            if told.doubt and stored:
+                _warn_in_doubt(name, told.doubt)
+            origin = origins[name] = provenance(job, told.policy)
+            whole = {**origin, "identity": told.identity}
+            common = fingerprint(whole)
             for run in range(experiment.runs):
                 task_label = f"{where}policy {name!r}, run {run}"
-                numbered = {**origin, "run": run}
-                key = fingerprint(numbered)
+                numbered = {**whole, "run": run}
+                key = fingerprint([common, run]) if told.identity else ""
                 tasks[name, run] = Task(task_label, key, numbered, perform, (job, run))
         shared = next(iter(origins.values()))
-        common = {part: shared[part] for part in shared if part not in ("policy", "seed")}
-        common["of"] = "optimum"
+        part = {key: shared[key] for key in shared if key not in ("policy", "seed")}
+        part["of"] = "optimum"
         given = (bandit, experiment.horizon, experiment.subjects)
-        optimum = Task(f"{where}the optimum", fingerprint(common), common, _optimum, given)
+        optimum = Task(f"{where}the optimum", fingerprint(part), part, _optimum, given)
         return cls(experiment, origins, optimum, tasks)
 
-    def close(self, results: Mapping[str, Result]) -> Comparison | None:
+    def close(self, results: Mapping[Task, Result]) -> Comparison | None:
         """Return the comparison of what finished; ``None`` if that is too little for one."""
         policies = {}
         for name in self.experiment.policies:
             done = {
-                run: Outcome(**results[task.key])
+                run: Outcome(**results[task])
                 for (owner, run), task in self.tasks.items()
-                if owner == name and task.key in results
+                if owner == name and task in results
             }
             if done:
                 policies[name] = PolicyRuns.gather(done)
-        best = results.get(self.optimum.key)
+        best = results.get(self.optimum)
         if not policies or best is None:
             return None
         experiment = self.experiment
@@ -270,15 +282,14 @@ def _optimum(bandit: Bandit, horizon: int, subjects: int) -> Result:
     pays = np.cumsum(block_pays(bandit, best.block))
     return vars(
         Comparator(
-            total=subjects * best.value,
+            value=subjects * best.value,
             bound=subjects * best.bound,
-            exact=best.optimal,
             curve=subjects * pays[checkpoints(horizon) - 1],
         )
     )
 
 
-def _described(name: str, factory: Factory, bandit: Bandit) -> dict[str, Any]:
+def _described(name: str, factory: Factory, bandit: Bandit) -> Described:
     """Build the policy once before any task does: a factory that cannot is told at once."""
     try:
         return describe(factory, bandit)
@@ -286,3 +297,12 @@ def _described(name: str, factory: Factory, bandit: Bandit) -> dict[str, Any]:
         raise ExperimentError(
             f"policy {name!r} cannot be built: {type(error).__name__}: {error}; nothing was run."
         ) from error
+
+
+def _warn_in_doubt(name: str, doubt: str) -> None:
+    warnings.warn(
+        f"runs of policy {name!r} are not kept in the store: whether a later call means the same "
+        f"policy cannot be told ({doubt}); build it from plain values to have them kept.",
+        LastSwitchWarning,
+        stacklevel=2,
+    )

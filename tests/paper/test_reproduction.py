@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import lastswitch as ls
 from lastswitch.cli import main
 from lastswitch.errors import ExperimentError
-from lastswitch.experiments.findings import Finding, conclusions, settled, total_at
-from lastswitch.experiments.paper import paper_experiments
-from lastswitch.experiments.paper_figures import COLOURS, PICTURES
-from lastswitch.experiments.plots import comparison_figure, spread
-from lastswitch.experiments.reproduction import reproduce
-from lastswitch.experiments.table_1 import RESTS, STREAKS, Cell, measure_cell
+from lastswitch.experiments.plots import spread
+from lastswitch.paper.figures import COLOURS, PICTURES, figure_1
+from lastswitch.paper.findings import Finding, conclusions, settled, total_at
+from lastswitch.paper.reproduction import reproduce
+from lastswitch.paper.settings import paper_experiments
+from lastswitch.paper.table_1 import RESTS, STREAKS, Cell, measure_cell
 
 #: One process runs all of these, so that the paper is reproduced once.
 pytestmark = pytest.mark.xdist_group("reproduction")
@@ -41,7 +42,7 @@ def told(results):
 @pytest.fixture(scope="module")
 def five(results):
     """Return the comparison on the five arms."""
-    return ls.Comparison.load(results / "five-arms.npz")
+    return ls.load_comparison(results / "five-arms.npz")
 
 
 def test_everything_is_written(results):
@@ -207,7 +208,8 @@ def test_labels_never_touch_and_keep_their_order(heights, gap):
 @pytest.mark.parametrize("what", ["reward", "regret", "average"])
 def test_figures_name_every_line(five, what):
     """Each policy is written at the end of its line, and axes speak in words."""
-    axes = comparison_figure(five, what).axes[0]
+    axes = Figure().subplots()
+    assert five.plot(what, ax=axes) is axes
     written = {text.get_text() for text in axes.texts}
     assert written >= set(five.policies)
     assert axes.get_xlabel() == "round"
@@ -217,3 +219,13 @@ def test_a_view_that_is_not_there_is_refused(five):
     """The nearest name is suggested."""
     with pytest.raises(ExperimentError, match="did you mean 'regret'"):
         five.plot("regrets")
+
+
+def test_figure_1_compares_the_two_models():
+    """LSD on the left, delays on the right; curves above, moves below."""
+    figure = figure_1()
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["LSD bandits", "Delay-dependent rewards", "", ""]
+    lines = [[line.get_xydata() for line in axes.lines] for axes in figure.axes[:2]]
+    streak_side = [{y for line in panel for x, y in line if x < 0} for panel in lines]
+    assert len(streak_side[0]) > 2 * len(streak_side[1])

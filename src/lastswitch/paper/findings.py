@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch.experiments.comparison import Comparison
-from lastswitch.experiments.paper import (
+from lastswitch.experiments.tables import Column, Table
+from lastswitch.intervals import standard_error
+from lastswitch.paper.settings import (
     COMB,
     CS_BEST,
     CS_WORST,
@@ -19,9 +21,7 @@ from lastswitch.experiments.paper import (
     ROTATION,
     PaperExperiment,
 )
-from lastswitch.experiments.statistics import standard_error
-from lastswitch.experiments.table_1 import N_ARMS, Cell
-from lastswitch.experiments.tables import Column, Table
+from lastswitch.paper.table_1 import N_ARMS, Cell
 
 #: The last share of the rounds, over which a policy's settled reward per round is taken.
 SETTLED = 0.1
@@ -340,7 +340,7 @@ def summary(
                 "paper_horizon": part.horizon,
                 "runs": part.experiment.runs,
                 "seed": found[key].seed,
-                "optimum": {"total": found[key].optimum.total, "exact": found[key].optimum.exact},
+                "optimum": {"total": found[key].optimum.value, "exact": found[key].optimum.optimal},
                 "provenance": found[key].provenance,
             }
             for key, part in parts.items()

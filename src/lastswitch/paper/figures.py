@@ -6,10 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lastswitch.drawing import PALETTE, house_style, save_figure
-from lastswitch.experiments.paper import COMB, CS_BEST, CS_WORST, GREEDY, ISI, ROTATION
+import numpy as np
+
+from lastswitch.bandit import Bandit
+from lastswitch.curves import Curve, periodic, recovering, spike, step
+from lastswitch.drawing import PALETTE, house_style, new_figure, save_figure
 from lastswitch.experiments.plots import draw_comparison
 from lastswitch.experiments.runner import Result
+from lastswitch.paper.settings import COMB, CS_BEST, CS_WORST, GREEDY, ISI, ROTATION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,23 +100,59 @@ def draw_picture(picture: Picture, found: Comparison | None) -> Figure:
     >>> len(draw_picture(PICTURES[0], None).axes)
     4
     """
-    from lastswitch.figures import draw_curves, figure_1
-
     if found is None:
         return figure_1()
     if picture.ours:
         return _two_panels(
-            lambda top: draw_comparison(top, found, "reward", colours=COLOURS),
-            lambda bottom: draw_comparison(bottom, found, "regret", colours=COLOURS),
+            lambda top: draw_comparison(found, "reward", ax=top, colours=COLOURS),
+            lambda bottom: draw_comparison(found, "regret", ax=bottom, colours=COLOURS),
             1.0,
         )
+    from lastswitch.figures import draw_curves
+
     return _two_panels(
         lambda top: draw_curves(found.bandit, top),
         lambda bottom: draw_comparison(
-            bottom, found, "reward", picture.policies, colours=COLOURS, optimum=False
+            found, "reward", picture.policies, ax=bottom, colours=COLOURS, optimum=False
         ),
         1.3,
     )
+
+
+def figure_1(figure: Figure | None = None) -> Figure:
+    """Draw the paper's Figure 1: LSD bandits on the left, the delay model on the right.
+
+    Into ``figure``, where one is given.
+
+    Examples
+    --------
+    >>> [axes.get_title(loc="left") for axes in figure_1().axes[:2]]
+    ['LSD bandits', 'Delay-dependent rewards']
+    """
+    from lastswitch.figures import draw_curves, draw_transitions
+
+    seasons = np.round(0.45 + 0.3 * np.sin(2 * np.pi * np.arange(1, 7) / 6), 3)
+    lsd = Bandit(
+        [
+            Curve([0.75, 0.85, 0.9, 0.92], [0.62, 0.5, 0.4, 0.32, 0.26, 0.22]),
+            periodic(seasons, streak=[0.3, 0.15, 0.05, 0.0]),
+            spike(at=4, high=1.0, low=0.1),
+        ],
+        names=["satiating", "seasonal", "spike"],
+    )
+    delays = Bandit(
+        [recovering(ceiling=0.9, after=8, low=0.25), step(at=5, high=0.7, low=0.05)],
+        names=["recharging", "blocking"],
+    )
+    with house_style():
+        figure = new_figure(figure, 11, 5.4)
+        axes = figure.subplots(2, 2, height_ratios=[1.6, 1])
+        for column, (bandit, title) in enumerate(
+            ((lsd, "LSD bandits"), (delays, "Delay-dependent rewards"))
+        ):
+            draw_curves(bandit, axes[0, column]).set_title(title, pad=24)
+            draw_transitions(axes[1, column], streaks=column == 0)
+    return figure
 
 
 def save_picture(picture: Picture, found: Comparison | None, folder: Path) -> Result:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from lastswitch.experiments.comparison import Comparison
-from lastswitch.experiments.findings import Finding, findings_table, table_1_table
-from lastswitch.experiments.paper import RUNS, PaperExperiment
-from lastswitch.experiments.paper_figures import PICTURES, Picture
-from lastswitch.experiments.statistics import STATED
-from lastswitch.experiments.table_1 import Cell
+from lastswitch.intervals import STATED
+from lastswitch.paper.figures import PICTURES, Picture
+from lastswitch.paper.findings import Finding, findings_table, table_1_table
+from lastswitch.paper.settings import RUNS, PaperExperiment
+from lastswitch.paper.table_1 import Cell
 
 
 def render_report(
@@ -27,7 +27,7 @@ def render_report(
     """Return the report as HTML that needs nothing from elsewhere; ``figures`` holds the SVGs."""
     import jinja2
 
-    template = files("lastswitch.experiments").joinpath("templates/report.html.j2")
+    template = files("lastswitch.paper").joinpath("templates/report.html.j2")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(template.read_text(encoding="utf-8")).render(
         conclusions=conclusions,

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lastswitch._atomic import write_atomic
+from lastswitch._progress import Report
 from lastswitch.errors import ExperimentError, FileError
 from lastswitch.experiments.backends import Backend
-from lastswitch.experiments.comparing import FailedTasksError, run_experiments
 from lastswitch.experiments.comparison import Comparison
-from lastswitch.experiments.findings import findings, summary
-from lastswitch.experiments.paper import RUNS, paper_experiments
-from lastswitch.experiments.paper_figures import PICTURES, save_picture
-from lastswitch.experiments.progress import Report
-from lastswitch.experiments.report import render_report
+from lastswitch.experiments.experiment import FailedTasksError, run_experiments
 from lastswitch.experiments.runner import Task, run_tasks
-from lastswitch.experiments.table_1 import RESTS, SAMPLES, STREAKS, Cell, measure_cell
+from lastswitch.paper.figures import PICTURES, save_picture
+from lastswitch.paper.findings import findings, summary
+from lastswitch.paper.report import render_report
+from lastswitch.paper.settings import RUNS, paper_experiments
+from lastswitch.paper.table_1 import RESTS, SAMPLES, STREAKS, Cell, measure_cell
 
 #: Runs, rounds and random blocks of a quick look.
 QUICK_RUNS, QUICK_HORIZON, QUICK_SAMPLES = 2, 1100, 200
@@ -60,7 +60,7 @@ def reproduce(
     seed: int = 0,
     n_jobs: int | None = None,
     backend: Backend = "loky",
-    progress: bool | Report = True,
+    progress: bool | Report | None = True,
 ) -> Reproduction:
     """Run the paper's experiments and write figures, ``summary.json`` and ``report.html``.
 
@@ -111,7 +111,7 @@ def _measure_and_draw(
     samples: int,
     seed: int,
     n_jobs: int | None,
-    progress: bool | Report,
+    progress: bool | Report | None,
 ) -> list[Cell]:
     """Measure the six cells of Table 1 and draw every figure, on this machine's cores."""
     _make_folder(figures)

@@ -19,8 +19,8 @@ from lastswitch.blocks import block_reward, cycle_reward, repaired_block
 from lastswitch.curves import Curve, SideKind, spike
 from lastswitch.experiments.runner import Result
 from lastswitch.instances import example_2
+from lastswitch.paper.theory import block_error
 from lastswitch.states import state_after
-from lastswitch.theory import block_error
 
 #: Arms of every bandit measured.
 N_ARMS = 2

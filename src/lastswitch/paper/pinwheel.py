@@ -6,27 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from lastswitch._checks import check_list, check_whole
-from lastswitch.curves import MOST_ROUNDS
-from lastswitch.errors import BanditError
-
-
-def checked_periods(periods: Sequence[int]) -> list[int]:
-    """Return the periods of a pinwheel as whole numbers.
-
-    Examples
-    --------
-    >>> checked_periods([])
-    Traceback (most recent call last):
-    lastswitch.errors.BanditError: periods is empty: a pinwheel needs at least one, such as [2, 4].
-    """
-    values = [
-        check_whole(f"periods[{arm}]", period, 1, most=MOST_ROUNDS)
-        for arm, period in enumerate(check_list("periods", periods))
-    ]
-    if not values:
-        raise BanditError("periods is empty: a pinwheel needs at least one, such as [2, 4].")
-    return values
+from lastswitch.instances import checked_periods
 
 
 class PinwheelFacts(NamedTuple):

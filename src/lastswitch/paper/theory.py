@@ -13,9 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from lastswitch._assumptions import (
+from lastswitch._checks import check_choice, check_flag
+from lastswitch.bandit import Bandit
+from lastswitch.errors import BanditError, BlockError, CurveError, ExperimentError
+from lastswitch.learning.block_size import RegretBound, least_regret_size, regret_terms
+from lastswitch.paper.assumptions import (
     approximation_constant,
     arm_count,
     checked_arms,
@@ -25,10 +29,7 @@ from lastswitch._assumptions import (
     dividing_block,
     weakest_shapes,
 )
-from lastswitch._checks import check_choice, check_flag
-from lastswitch._pinwheel import PinwheelFacts, pinwheel_density, pinwheel_facts
-from lastswitch.bandit import Bandit
-from lastswitch.errors import BanditError, BlockError, CurveError, ExperimentError
+from lastswitch.paper.pinwheel import PinwheelFacts, pinwheel_density, pinwheel_facts
 from lastswitch.states import as_block
 
 if TYPE_CHECKING:
@@ -51,38 +52,6 @@ __all__ = [
     "regret_order",
     "state_change_loss",
 ]
-
-#: The constant of the third term of Theorems 1 and 2, π²/3 + 1.
-_START = math.pi**2 / 3 + 1
-
-
-class RegretBound(NamedTuple):
-    """The three terms of Theorem 1 or 2.
-
-    Attributes
-    ----------
-    approximation
-        What blocks of this size cost even with known curves.
-    estimation
-        What learning the best block costs.
-    start
-        What the first rounds cost; does not grow with the horizon.
-    """
-
-    approximation: float
-    estimation: float
-    start: float
-
-    @property
-    def total(self) -> float:
-        """The bound itself: the sum of the three terms.
-
-        Examples
-        --------
-        >>> RegretBound(approximation=3.0, estimation=2.0, start=1.0).total
-        6.0
-        """
-        return self.approximation + self.estimation + self.start
 
 
 def regret_bound(
@@ -111,7 +80,7 @@ def regret_bound(
     """
     arms = checked_arms(n_arms, streaks)
     rounds, size = dividing_block(horizon, block)
-    return _terms(arms, rounds, size, streaks)
+    return regret_terms(arms, rounds, size, streaks)
 
 
 def best_block_size(
@@ -137,16 +106,7 @@ def best_block_size(
             f"horizon must be at least 2 to choose a block size, got {rounds}: a block of one "
             "round teaches nothing."
         )
-    best, least = rounds, _terms(arms, rounds, rounds, streaks).total
-    for size in range(2, rounds):
-        terms = _terms(arms, rounds, size, streaks)
-        if 2 * size <= rounds and terms.start + terms.estimation > least:
-            break  # both still grow up to T/2; beyond, the third alone exceeds the bound at 2
-        if dividing and size * size > rounds and best == rounds:
-            break  # T is prime
-        if terms.total < least and not (dividing and rounds % size):
-            best, least = size, terms.total
-    return best
+    return least_regret_size(arms, rounds, streaks, dividing=dividing)
 
 
 def regret_order(n_arms: int | Bandit, horizon: int) -> float:
@@ -359,13 +319,3 @@ def heuristic_time_order(n_arms: int | Bandit, horizon: int, block: int | None =
     arms, rounds = checked_arms(n_arms, True), checked_horizon(horizon)
     size = rounds**0.25 if block is None else float(checked_block(block))
     return float(rounds * (arms * size**2) ** 2.5)
-
-
-def _terms(arms: int, rounds: int, size: int, streaks: bool) -> RegretBound:
-    """Evaluate the three printed terms, without the divisibility the theorems ask for."""
-    base = 2 * arms if streaks else arms
-    return RegretBound(
-        approximation=(arms + 2 if streaks else arms) * rounds / size,
-        estimation=47 * size * math.sqrt(base * rounds * math.log(rounds / size)),
-        start=_START * base * size**3,
-    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,32 +15,40 @@ STATED = "pointwise 95% confidence interval of the mean over independent runs (S
 
 
 class Interval(NamedTuple):
-    """A mean and how far its confidence interval reaches to either side.
+    """A mean, the ends of its confidence interval, and its standard error where one is known.
+
+    Numbers, or arrays of them. Formats as people read it.
 
     Examples
     --------
-    >>> Interval(np.float64(2.0), np.float64(0.5)).low == 1.5
-    np.True_
+    >>> print(f"{Interval(2.0, 1.5, 2.5):.1f}")
+    2.0 (1.5 to 2.5)
     """
 
-    mean: NDArray[np.float64]
-    half: NDArray[np.float64]
+    mean: Any
+    low: Any
+    high: Any
+    error: Any = math.nan
 
     @property
-    def low(self) -> NDArray[np.float64]:
-        """The lower end."""
-        return self.mean - self.half
+    def half(self) -> Any:
+        """How far the interval reaches to either side, on average.
 
-    @property
-    def high(self) -> NDArray[np.float64]:
-        """The upper end."""
-        return self.mean + self.half
+        Examples
+        --------
+        >>> Interval(2.0, 1.5, 2.5).half
+        0.5
+        """
+        return (self.high - self.low) / 2
+
+    def __format__(self, spec: str) -> str:
+        return f"{self.mean:{spec}} ({self.low:{spec}} to {self.high:{spec}})"
 
 
 def t_interval(samples: ArrayLike, level: float = LEVEL) -> Interval:
     """Return the mean over runs (first axis) and its Student t confidence interval.
 
-    With a single run nothing is known of the spread and the half width is NaN.
+    With a single run nothing is known of the spread and the ends are NaN.
 
     Examples
     --------
@@ -50,12 +59,13 @@ def t_interval(samples: ArrayLike, level: float = LEVEL) -> Interval:
     values = np.asarray(samples, dtype=float)
     runs = values.shape[0]
     mean = values.mean(axis=0)
+    error = standard_error(values)
     if runs < 2:
-        return Interval(mean, np.full_like(mean, np.nan))
+        return Interval(mean, error, error, error)
     from scipy.special import stdtrit  # far lighter to import than scipy.stats
 
-    quantile = float(stdtrit(runs - 1, 0.5 + level / 2))
-    return Interval(mean, quantile * standard_error(values))
+    half = float(stdtrit(runs - 1, 0.5 + level / 2)) * error
+    return Interval(mean, mean - half, mean + half, error)
 
 
 def standard_error(samples: ArrayLike) -> NDArray[np.float64]:
