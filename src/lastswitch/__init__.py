@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from lastswitch.files import (
         load_bandit as load_bandit,
         load_plan as load_plan,
-        save_plan as save_plan,
     )
     from lastswitch.learning import (
         Anytime as Anytime,
@@ -115,7 +114,7 @@ else:
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
-            "files": ["load_bandit", "load_plan", "save_plan"],
+            "files": ["load_bandit", "load_plan"],
             "learning": [
                 "Anytime",
                 "CalibratedCombUCB1",

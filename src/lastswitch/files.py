@@ -43,7 +43,6 @@ And so may what rounds are on the clock (:class:`lastswitch.Calendar`)::
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -150,34 +149,15 @@ def find_bandit(text: str) -> Bandit:
     return instance(text)
 
 
-def save_plan(plan: Plan, path: str | PathLike[str]) -> Path:
-    """Write ``plan`` to a JSON file, with its problem and its certificate.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import lastswitch as ls
-    >>> plan = ls.plan_block(ls.instances.five_arms(), 6)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     load_plan(save_plan(plan, f"{folder}/plan.json")).block == plan.block
-    True
-    """
-    from lastswitch.planning.plan import Plan
-
-    if not isinstance(plan, Plan):
-        raise InputTypeError(f"save_plan needs a Plan, got {type(plan).__name__}.")
-    return plan.save(check_path(path))
-
-
 def load_plan(path: str | PathLike[str]) -> Plan:
-    """Read a plan that :func:`save_plan` (or ``lastswitch plan --json``) wrote, and check it.
+    """Read a plan that ``plan.save(path)`` (or ``lastswitch plan --json``) wrote, and check it.
 
     Examples
     --------
     >>> import tempfile
     >>> import lastswitch as ls
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = save_plan(ls.plan_cycle(ls.instances.two_arms(), 2), f"{folder}/plan.json")
+    ...     file = ls.plan_cycle(ls.instances.two_arms(), 2).save(f"{folder}/plan.json")
     ...     load_plan(file).optimal
     True
     """
@@ -409,10 +389,6 @@ def _inline(toml: str) -> str:
         lambda match: "[" + ", ".join(match[1].replace(",", " ").split()) + "]",
         toml,
     )
-
-
-def _write_json(file: Path, data: Mapping[str, Any]) -> Path:
-    return write_atomic(file, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 def _suffix(file: Path) -> str:

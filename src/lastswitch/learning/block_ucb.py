@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from lastswitch.learning.policy import Mask, Policy
 from lastswitch.learning.tracks import FARTHEST, Track
 
 if TYPE_CHECKING:
-    from lastswitch.planning.planner import Planner
+    from lastswitch.planning.problem import BlockProblem
 
 
 class BlockUCB(Policy):
@@ -55,7 +54,7 @@ class BlockUCB(Policy):
         self.streaks = bool(streaks)
         self.solver = solver
         self.estimates = Estimates(self.n_arms, *table)
-        self._planner: Planner | None = None
+        self._usual: BlockProblem | None = None
         self.blocks = 0  # t: blocks planned so far, for all subjects together
 
     @abstractmethod
@@ -143,11 +142,13 @@ class BlockUCB(Policy):
         self, rest: FloatArray, streak: FloatArray, first: FloatArray, distinct_start: bool
     ) -> tuple[int, ...]:
         """Plan the usual kind of block, at a third of the cost of checking it anew every time."""
-        from lastswitch.planning.planner import Planner
+        from lastswitch.planning.certified import solve
+        from lastswitch.planning.problem import BlockProblem
 
-        if self._planner is None:
-            self._planner = Planner(self.n_arms, self.length, distinct_start=distinct_start)
-        # A used planner remembers its last plan and may break ties by it; a copy of an unused one
-        # does not, so that a policy loaded from a file plans as the one that was saved.
-        planned = copy(self._planner).plan(rest if rest.shape[1] else streak, streak, first)
-        return tuple(planned.block.tolist())
+        rest = rest if rest.shape[1] else streak
+        if self._usual is None:
+            self._usual = BlockProblem(rest, streak, first, distinct_start=distinct_start)
+        # Without a warm start, so that ties are not broken by earlier blocks: a policy loaded from
+        # a file plans as the one that was saved.
+        found = solve(self._usual.with_pays(rest, streak, first))
+        return tuple(np.asarray(found.block).tolist())

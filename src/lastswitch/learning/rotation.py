@@ -215,9 +215,7 @@ class RotationUCB(Policy):
             block = self._plans[key] = self._search(cells, allowed, reach)
         return block[: reach * pace]
 
-    def _search(
-        self, cells: tuple[int, ...], allowed: Mask | None, reach: int
-    ) -> tuple[int, ...]:
+    def _search(self, cells: tuple[int, ...], allowed: Mask | None, reach: int) -> tuple[int, ...]:
         plan = np.empty(reach * self.lookahead, np.int64)
         mask = np.ones(self.n_arms, np.bool_) if allowed is None else np.array(allowed)
         look_ahead(

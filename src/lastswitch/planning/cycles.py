@@ -375,27 +375,26 @@ class _Search:
 
     def solve_share(self, users: list[int]) -> float:
         """Search the cycles of ``users`` that use the first of them; return a bound on them."""
-        from lastswitch._kernels import announce
-        from lastswitch.planning.beam import advance
-        from lastswitch.planning.search import Search
+        from lastswitch.planning.certified import solve_automata
 
-        announce("planning", advance)
         automata = cycle_automata([self.machines[arm] for arm in users], self.length)
 
         def tell(seconds: float, value: float, bound: float) -> None:
             self.clock.tell(self.value, self.bound)
 
-        search = Search(automata, self.gap, self.clock.limit, tell)
-        # A cycle of another share, or cut elsewhere: no block of these automata, but its value
-        # is what a block has to beat.
-        search.block, search.value = np.array(self.block), self.value
-        try:
-            search.run()
-        except KeyboardInterrupt:  # its best so far, and a bound, are at hand
-            self.interrupted = True
-        if search.value > self.value:
-            self.offer([users[arm] for arm in search.block])
-        return search.reported_bound()
+        # The best cycle so far is of another share, or cut elsewhere: no block of these automata,
+        # but what a block has to beat.
+        found = solve_automata(
+            automata,
+            gap=self.gap,
+            time_limit=self.clock.limit,
+            progress=tell,
+            beat=self.value,
+        )
+        self.interrupted |= found.interrupted
+        if len(found.block):
+            self.offer([users[arm] for arm in found.block])
+        return found.bound
 
 
 def followed_by(bandit: Bandit, block: list[int]) -> BlockProblem:

@@ -15,10 +15,11 @@ import numpy as np
 from lastswitch._kernels import inner, jit
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
-from lastswitch.planning.beam import _state_keys, kth_largest
+from lastswitch.planning.beam import _state_keys
 from lastswitch.planning.machines import KeyArray, Machines
 from lastswitch.planning.ruled.prices import Heard, Prices
 from lastswitch.planning.ruled.problem import RoundsPlayed
+from lastswitch.planning.selection import kth_largest
 
 #: Entries of the cursor: round, next node to expand, nodes in this round, candidates for the next.
 ROUND, NODE, NODES, CANDIDATES = 0, 1, 2, 3
