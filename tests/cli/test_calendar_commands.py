@@ -158,8 +158,13 @@ def test_new_files_are_in_order(kind, capsys, tmp_path, monkeypatch):
     assert "nothing odd" in run(capsys, "check", "mine.toml")
 
 
-def test_new_knows_its_kinds(capsys):
-    """And guesses."""
+def test_new_writes_no_file_twice(capsys, tmp_path, monkeypatch):
+    """A file that exists is left as it is; a kind that does not is guessed."""
+    monkeypatch.chdir(tmp_path)
+    run(capsys, "new", "radio", "--out", "mine.toml")
+    (tmp_path / "mine.toml").write_text(text := "# changed\n")
+    assert "mine.toml exists already" in refused(capsys, "new", "meals", "--out", "mine.toml")
+    assert (tmp_path / "mine.toml").read_text() == text
     assert "did you mean 'radio'" in refused(capsys, "new", "rdio")
 
 

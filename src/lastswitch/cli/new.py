@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,11 +25,21 @@ def new(
             show_default=False,
         ),
     ],
+    out: Annotated[
+        Path | None, typer.Option(help="Write it to this file, which must not exist yet.")
+    ] = None,
 ) -> None:
     """Print a commented file to start from: lastswitch new radio > station.toml."""
+    from lastswitch._atomic import write_atomic
     from lastswitch._checks import check_choice
     from lastswitch.errors import FileError
 
     check_choice("the kind of file", kind, STARTERS, FileError)
-    file = files("lastswitch").joinpath("starters", f"{kind}.toml")
-    typer.echo(file.read_text(encoding="utf-8"), nl=False)
+    text = files("lastswitch").joinpath("starters", f"{kind}.toml").read_text(encoding="utf-8")
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    if out.exists():
+        raise FileError(f"{out} exists already; give another name, or remove it first.")
+    write_atomic(out, text.replace(f" {kind}.toml", f" {out.name}"))
+    typer.echo(f"wrote {out}; next: lastswitch check {out}")
