@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         cycle_reward as cycle_reward,
     )
     from lastswitch.calendar import Calendar as Calendar
+    from lastswitch.calendar_files import load_calendar as load_calendar
     from lastswitch.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
@@ -109,6 +110,7 @@ else:
                 "cycle_reward",
             ],
             "calendar": ["Calendar"],
+            "calendar_files": ["load_calendar"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],

@@ -30,6 +30,14 @@ What schedules must respect may follow (:mod:`lastswitch.rules` has the words)::
     rule = "apart"
     who = "spoken"
     rounds = 3
+
+And so may what rounds are on the clock (:class:`lastswitch.Calendar`)::
+
+    [calendar]
+    start = 2024-06-03         # or said when planning: lastswitch plan --from monday
+    every = "1d"
+    zone = "Europe/Rome"
+    skip = ["sun", 2024-12-25]
 """
 
 from __future__ import annotations
@@ -67,7 +75,10 @@ _TOO_LARGE = 2**62
 #: States that the shapes of one file may ask for: a few words must not fill the memory.
 _MOST_STATES = 4_000_000
 
-_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules")
+_TOP_KEYS = (
+    *("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules"),
+    "calendar",  # which load_calendar reads
+)
 #: What an arm may say next to each of the three ways to give its curve.
 _WAYS: Mapping[str, tuple[str, ...]] = {
     "rest": ("rest", "streak", "tail", "monotone"),
@@ -91,12 +102,17 @@ def load_bandit(path: str | PathLike[str]) -> Bandit:
       jazz  Curve(rest=[0, 0, 0.8], streak=[0])
     """
     file = check_path(path)
+    return bandit_from_dict(read_values(file), source=str(file))
+
+
+def read_values(file: Path) -> Any:
+    """Return the values of a bandit's file, saved or written by hand, as they are."""
     where, suffix = str(file), _suffix(file)
     text = read_text(file)
     data = parse_toml(text, where) if suffix == ".toml" else parse_json(text, where)
     if isinstance(data, Mapping) and "format" in data:  # saved, not written by hand
         data = unstamp(data, KIND, VERSION, where)
-    return bandit_from_dict(data, source=where)
+    return data
 
 
 def write_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
