@@ -429,7 +429,7 @@ def test_a_damaged_file_gives_a_bandit_or_a_file_error(suffix, data):
 def test_a_plan_round_trips_with_its_certificate(tmp_path):
     """A loaded plan has the block, the bound and the problem of the one saved."""
     plan = ls.plan_block(ls.instances.five_arms(), 8, start=[1, 1, 1, -1, 2])
-    loaded = ls.load_plan(ls.save_plan(plan, tmp_path / "plan.json"))
+    loaded = ls.load_plan(plan.save(tmp_path / "plan.json"))
     assert (loaded.block, loaded.value, loaded.bound) == (plan.block, plan.value, plan.bound)
     assert loaded.problem.value(loaded.block) == plan.value
     assert str(loaded) == str(plan)
@@ -437,7 +437,11 @@ def test_a_plan_round_trips_with_its_certificate(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[1]", "got list; save one"), ('{"format": "x"}', "got 'x'"), ("{", "not JSON")],
+    [
+        ("[1]", r"one object, got \[1\]"),
+        ('{"format": "x"}', "got 'x'"),
+        ("{", "not JSON"),
+    ],
 )
 def test_what_is_no_plan_is_refused(tmp_path, text, message):
     """The message says what the file holds instead."""

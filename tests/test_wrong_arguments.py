@@ -34,7 +34,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "from_bandit": lambda x: ls.BlockProblem.from_bandit(x, 3),
     "bandit_to_dict": bandit_to_dict,
     "a bandit's file": BANDIT.save,
-    "save_plan": lambda x: ls.save_plan(x, "never.json"),
+    "a plan's file": PLAN.save,
     "load_bandit": ls.load_bandit,
     "load_plan": ls.load_plan,
     "find_bandit": find_bandit,
@@ -108,7 +108,7 @@ def test_no_wrong_argument_raises_an_error_of_python_s_own(call: Callable[[Any],
         (lambda: theory.regret_order("5", 10), "n_arms must be a whole number"),
         (lambda: theory.regret_bound(2, 100, 10, streaks=3), "streaks must be True or False"),
         (lambda: ls.load_bandit(3), "a path must be a string or a pathlib.Path, got 3"),
-        (lambda: ls.save_plan(PLAN, ""), "it names a folder; add a file name"),
+        (lambda: PLAN.save(""), "it names a folder; add a file name"),
         (lambda: ls.plan_block(BANDIT, 3, warm=[0, 1, 0]), "an earlier Plan, got list"),
         (lambda: ls.Plan((0, 1), "1", 1.0), "value must be a number, got '1'"),
         (lambda: ls.Plan((0, -1), 1.0, 1.0), "arms by number, 0 or more"),
@@ -140,9 +140,15 @@ def test_a_plan_s_file_with_an_entry_of_the_wrong_kind_is_refused(tmp_path, entr
         ls.load_plan(file)
 
 
-@pytest.mark.parametrize("head", [b"[1]", b'{"format": "lastswitch-comparison", "version": 1}'])
-def test_a_comparison_s_file_that_lacks_its_parts_is_refused(tmp_path, head):
-    """A file of the right kind without what it should hold is called damaged."""
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"[1]", "is not a saved comparison"),
+        (b'{"format": "lastswitch-comparison", "version": 1}', "written by lastswitch 0.1"),
+    ],
+)
+def test_a_comparison_s_file_that_lacks_its_parts_is_refused(tmp_path, head, words):
+    """What is no comparison, or one of another release, is called what it is."""
     np.savez(tmp_path / "found.npz", head=np.frombuffer(head, dtype=np.uint8))
-    with pytest.raises(ls.errors.FileError, match=r"found\.npz is not a saved comparison"):
+    with pytest.raises(ls.errors.FileError, match=rf"found\.npz .*{words}"):
         ls.load_comparison(tmp_path / "found.npz")

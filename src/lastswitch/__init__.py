@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         cycle_reward as cycle_reward,
     )
     from lastswitch.calendar import Calendar as Calendar
+    from lastswitch.calendar_files import load_calendar as load_calendar
     from lastswitch.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from lastswitch.files import (
         load_bandit as load_bandit,
         load_plan as load_plan,
-        save_plan as save_plan,
     )
     from lastswitch.learning import (
         Anytime as Anytime,
@@ -110,10 +110,11 @@ else:
                 "cycle_reward",
             ],
             "calendar": ["Calendar"],
+            "calendar_files": ["load_calendar"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
-            "files": ["load_bandit", "load_plan", "save_plan"],
+            "files": ["load_bandit", "load_plan"],
             "learning": [
                 "Anytime",
                 "CalibratedCombUCB1",

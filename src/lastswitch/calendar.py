@@ -232,7 +232,7 @@ class Calendar:
             )
         return found
 
-    def periods(self, per: Per, length: int) -> tuple[tuple[int, int], ...]:
+    def periods(self, per: str, length: int) -> tuple[tuple[int, int], ...]:
         """Return every day, week or month that the first ``length`` rounds meet.
 
         Each is its first round and the round after its last, by all rounds it has: the first may

@@ -23,6 +23,7 @@ from lastswitch.drawing import (
     new_axes,
     new_figure,
 )
+from lastswitch.states import moved
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -160,7 +161,7 @@ def draw_transitions(ax: Axes | None = None, *, streaks: bool = True, depth: int
         lowest = -depth if streaks else -1
         places = {tau: _place(tau) for tau in range(lowest, depth + 1) if tau}
         for tau, x in places.items():
-            played, rested = min(tau, 0) - 1, max(tau, 0) + 1
+            played, rested = moved(tau, True), moved(tau, False)
             if played < lowest:
                 _loop(ax, x, _PLAYED, side=1)
             else:

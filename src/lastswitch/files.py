@@ -30,12 +30,19 @@ What schedules must respect may follow (:mod:`lastswitch.rules` has the words)::
     rule = "apart"
     who = "spoken"
     rounds = 3
+
+And so may what rounds are on the clock (:class:`lastswitch.Calendar`)::
+
+    [calendar]
+    start = 2024-06-03         # or said when planning: lastswitch plan --from monday
+    every = "1d"
+    zone = "Europe/Rome"
+    skip = ["sun", 2024-12-25]
 """
 
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -68,7 +75,10 @@ _TOO_LARGE = 2**62
 #: States that the shapes of one file may ask for: a few words must not fill the memory.
 _MOST_STATES = 4_000_000
 
-_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules")
+_TOP_KEYS = (
+    *("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules"),
+    "calendar",  # which load_calendar reads
+)
 #: What an arm may say next to each of the three ways to give its curve.
 _WAYS: Mapping[str, tuple[str, ...]] = {
     "rest": ("rest", "streak", "tail", "monotone"),
@@ -92,12 +102,17 @@ def load_bandit(path: str | PathLike[str]) -> Bandit:
       jazz  Curve(rest=[0, 0, 0.8], streak=[0])
     """
     file = check_path(path)
+    return bandit_from_dict(read_values(file), source=str(file))
+
+
+def read_values(file: Path) -> Any:
+    """Return the values of a bandit's file, saved or written by hand, as they are."""
     where, suffix = str(file), _suffix(file)
     text = read_text(file)
     data = parse_toml(text, where) if suffix == ".toml" else parse_json(text, where)
     if isinstance(data, Mapping) and "format" in data:  # saved, not written by hand
         data = unstamp(data, KIND, VERSION, where)
-    return bandit_from_dict(data, source=where)
+    return data
 
 
 def write_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
@@ -134,34 +149,15 @@ def find_bandit(text: str) -> Bandit:
     return instance(text)
 
 
-def save_plan(plan: Plan, path: str | PathLike[str]) -> Path:
-    """Write ``plan`` to a JSON file, with its problem and its certificate.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import lastswitch as ls
-    >>> plan = ls.plan_block(ls.instances.five_arms(), 6)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     load_plan(save_plan(plan, f"{folder}/plan.json")).block == plan.block
-    True
-    """
-    from lastswitch.planning.plan import Plan
-
-    if not isinstance(plan, Plan):
-        raise InputTypeError(f"save_plan needs a Plan, got {type(plan).__name__}.")
-    return plan.save(check_path(path))
-
-
 def load_plan(path: str | PathLike[str]) -> Plan:
-    """Read a plan that :func:`save_plan` (or ``lastswitch plan --json``) wrote, and check it.
+    """Read a plan that ``plan.save(path)`` (or ``lastswitch plan --json``) wrote, and check it.
 
     Examples
     --------
     >>> import tempfile
     >>> import lastswitch as ls
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = save_plan(ls.plan_cycle(ls.instances.two_arms(), 2), f"{folder}/plan.json")
+    ...     file = ls.plan_cycle(ls.instances.two_arms(), 2).save(f"{folder}/plan.json")
     ...     load_plan(file).optimal
     True
     """
@@ -393,10 +389,6 @@ def _inline(toml: str) -> str:
         lambda match: "[" + ", ".join(match[1].replace(",", " ").split()) + "]",
         toml,
     )
-
-
-def _write_json(file: Path, data: Mapping[str, Any]) -> Path:
-    return write_atomic(file, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 def _suffix(file: Path) -> str:

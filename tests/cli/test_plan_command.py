@@ -45,6 +45,7 @@ def test_the_start_can_be_given(
     ("options", "message"),
     [
         (["--start", "1,x"], "got '1,x'"),
+        (["--start", "1,0,1,1,1"], "no arm is at 0"),
         (["--start", "1,2"], "start must be 'initial', 'unknown' or 5 integer states"),
         (["--cycle", "--start", "unknown"], "a cycle makes its own start"),
         (["--solver", "magic"], "solver must be one of certified"),
@@ -58,3 +59,11 @@ def test_mistakes_are_one_line_and_exit_code_two(
     err = capsys.readouterr().err
     assert err.startswith("lastswitch: ")
     assert message in err
+
+
+def test_the_command_plans_what_the_library_plans(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a start both mean the bandit's own."""
+    assert main(["plan", "five-arms", "--length", "12", "--json"]) == 0
+    plan = Plan.from_dict(json.loads(capsys.readouterr().out))
+    assert plan.value == plan_block(five_arms(), 12).value
+    assert plan.value > plan_block(five_arms(), 12, start="unknown").value

@@ -201,7 +201,7 @@ def test_what_cannot_be_told_is_run_again_and_said(tmp_path):
     "factory",
     [
         partial(ls.FixedCycle, np.array([0, 1])),
-        partial(ls.ISICombUCB1, n_arms=np.int64(2), alpha=np.float32(1.5), block=np.int64(4)),
+        partial(ls.ISICombUCB1, n_arms=np.int64(2), alpha=np.float32(1.5), length=np.int64(4)),
         partial(Turns, np.array([0, 1])),
         lambda initial: ls.FixedCycle([0, 1], initial=np.array(initial)),
     ],

@@ -127,7 +127,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path, text, message):
 
 
 def rewritten(path, change):
-    """Write ``path`` again with ``change`` made to its content and the digest that belongs to it."""
+    """Write ``path`` again with ``change`` made to its content, under a digest made anew."""
     content = load_json(path, "policy", 2)
     change(content)
     return save_json(path, "policy", 2, content)
@@ -348,7 +348,7 @@ def test_a_file_that_has_moved_on_is_not_written_over(tmp_path):
     first.save(path)
     second.ask("bob")
     before = path.read_bytes()
-    with pytest.raises(FileError, match="has moved on.*another name"):
+    with pytest.raises(FileError, match=r"has moved on.*another name"):
         second.save(path)
     assert path.read_bytes() == before
     second.save(tmp_path / "other.json")

@@ -13,8 +13,10 @@ from typing import Annotated
 
 import typer
 
+from lastswitch.cli.check import check
 from lastswitch.cli.compare import compare
 from lastswitch.cli.fit import fit
+from lastswitch.cli.new import new
 from lastswitch.cli.optimum import optimum
 from lastswitch.cli.plan import plan
 from lastswitch.cli.reproduce import reproduce
@@ -30,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (show, plan, optimum, compare, reproduce, fit):
+for command in (new, check, show, plan, optimum, compare, reproduce, fit):
     app.command()(command)
 
 

@@ -29,10 +29,11 @@ from lastswitch.files import bandit_to_dict
 
 #: Folders of this library that no run, and no policy of anyone, calls.
 _NOT_RUN = ("cli", "service", "studio")
-#: What Python keeps in every class and what says nothing about what it does.
+#: What Python keeps in a class, some of it on first use, and what says nothing of what it does.
 _BOOKKEEPING = frozenset(
     {"__annotations__", "__annotate_func__", "__annotations_cache__", "__dict__", "__doc__"}
-    | {"__firstlineno__", "__module__", "__static_attributes__", "__weakref__", "_abc_impl"}
+    | {"__firstlineno__", "__module__", "__slotnames__", "__static_attributes__"}
+    | {"__weakref__", "_abc_impl"}
 )
 #: The flag of a class that was made while Python ran, not compiled into it.
 _MADE_BY_PYTHON = 1 << 9

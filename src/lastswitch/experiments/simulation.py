@@ -38,7 +38,7 @@ class AsksAndTells(Protocol):
     def ask(self, subject: Any = None) -> Any:
         """Return the next pull, with at least an ``id`` and an ``arm``."""
 
-    def tell(self, pull_id: int, reward: float) -> None:
+    def tell(self, pull_id: Any, reward: float) -> None:
         """Learn what that pull paid."""
 
 

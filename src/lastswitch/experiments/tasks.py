@@ -157,10 +157,13 @@ def build(factory: Factory, bandit: Bandit, seed: int) -> AsksAndTells:
             f"a policy is given as a factory, a callable that builds a fresh one, got {factory!r}; "
             "write for example lambda seed: ls.RotationUCB(5, seed=seed)."
         )
+    # Gaussian rewards know no bounds; beyond ten standard deviations none is ever drawn.
+    beyond = 10.0 * bandit.sigma if bandit.noise == "gaussian" else 0.0
     offers = {
         "bandit": bandit,
         "n_arms": bandit.n_arms,
         "initial": bandit.initial,
+        "rewards": (-beyond, 1.0 + beyond),
         "seed": seed,
     }
     fixed = factory.keywords if isinstance(factory, partial) else {}

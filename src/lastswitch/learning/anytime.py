@@ -61,9 +61,7 @@ class Anytime(Policy):
         self.epoch = 0
         self.left = self.first  # rounds to go in this epoch
         self.inner = self._build()
-        super().__init__(
-            self.inner.n_arms, initial=self.inner.initial, rewards=self.inner.rewards
-        )
+        super().__init__(self.inner.n_arms, initial=self.inner.initial, rewards=self.inner.rewards)
         self.inner.accompany(self, 0)
 
     def choose(self, track: Track, allowed: Mask | None) -> int:

@@ -369,8 +369,8 @@ class Policy(ABC):
     def describe(self) -> dict[str, Any]:
         """Return, as plain JSON, all that makes this policy behave unlike another.
 
-        That is its class and its arguments. Large arguments (a bandit, a prior) are told by their digest. What a store of results keys
-        its entries by.
+        That is its class and its arguments, large ones (a bandit, a prior) by their digest: what
+        a store of results keys its entries by.
 
         Examples
         --------

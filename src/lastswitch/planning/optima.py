@@ -29,7 +29,7 @@ from lastswitch._checks import check_bandit, check_limits, check_whole
 from lastswitch._progress import Report
 from lastswitch.blocks import block_pays, cycle_reward
 from lastswitch.errors import PlanError
-from lastswitch.planning.certificate import Certificate
+from lastswitch.planning.certificate import Certificate, rounding
 from lastswitch.planning.clock import Clock, OutOfTime, running
 from lastswitch.planning.frequency import frequencies, total_bound
 from lastswitch.planning.joint_states import JointGraph, group_arms, joint_graph, recurrent_state
@@ -172,13 +172,13 @@ def optimal_average(
 
 def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     """Return the best average found in time, from a graph of at most ``limit`` states."""
-    arms = group_arms(bandit)
-    graph = None
-    if arms is not None:
-        with _until(clock):
-            part = clock.part(LISTING_SHARE)
+    graph, ceiling = None, frequencies(bandit.curves)
+    with _until(clock):
+        if clock.limit is not None:  # so that a bound is at hand whatever happens
+            ceiling.least(clock.part(LISTING_SHARE))
+        arms, part = group_arms(bandit), clock.part(LISTING_SHARE)
+        if arms is not None:
             graph = joint_graph(arms, recurrent_state(arms), limit, clock=part)
-    ceiling = frequencies(bandit.curves)
     if graph is None:
         block = _long_cycle(bandit, clock)
         value = cycle_fraction(bandit, block) / len(block)
@@ -187,10 +187,11 @@ def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
         block, bound = best_cycle_of(graph, clock.part(LISTING_SHARE))
         value = cycle_fraction(bandit, block) / len(block)
         bound = _closed(value, bound, bandit, len(block), len(graph))
-        if bound > value:  # stopped early: perhaps a search finds a better one
+        if bound > float(value) + rounding(bound):  # stopped early: a search may find a better one
             bound = min(bound, ceiling.least(clock))
             other = _long_cycle(bandit, clock)
-            value, block = max((value, block), (cycle_fraction(bandit, other) / len(other), other))
+            mean = cycle_fraction(bandit, other) / len(other)
+            value, block = (mean, other) if mean > value else (value, block)
     return Optimum(
         value=float(value),
         bound=max(bound, float(value)),

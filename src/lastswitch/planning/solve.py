@@ -36,6 +36,7 @@ from lastswitch.states import Start
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
+    from lastswitch.planning.params import SearchParams
     from lastswitch.planning.ruled.problem import RuledProblem
     from lastswitch.rules import Rule
 
@@ -67,6 +68,7 @@ def plan_block(
     time_limit: float | None = None,
     warm: Plan | None = None,
     progress: bool | Report | None = None,
+    params: SearchParams | None = None,
 ) -> Plan:
     """Plan one block: the arms to play, what that is worth, and a bound on the best possible.
 
@@ -110,6 +112,9 @@ def plan_block(
     progress
         ``True`` for a bar, or a function called now and then with a
         :class:`~lastswitch.Progress`: seconds, value and bound so far.
+    params
+        How the certified solver divides its effort
+        (:class:`~lastswitch.planning.SearchParams`); the defaults serve.
 
     Examples
     --------
@@ -131,7 +136,12 @@ def plan_block(
             f"warm plans {len(warm.rounds)} slots and this problem has {problem.length}; "
             "warm starts need the same length."
         )
+    if params is not None and solver != "certified":
+        raise PlanError(f"params are those of solver='certified', and solver is {solver!r}.")
+    if params is not None and not isinstance(problem, BlockProblem):
+        raise PlanError("params are those of plain blocks; planning under rules takes none.")
     began = time.perf_counter()
+    options = {} if params is None else {"params": params}
     with reporter(progress, "planning") as report:
 
         def tell(seconds: float, value: float, bound: float) -> None:
@@ -148,7 +158,7 @@ def plan_block(
             warm = None  # of several plays a round: of no use here
         module = importlib.import_module(SOLVERS[solver])
         solution: Solution = module.solve(
-            problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm
+            problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm, **options
         )
     seconds = time.perf_counter() - began
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)

@@ -49,9 +49,10 @@ def eligible(rule: Rule, n_arms: int, length: int) -> NDArray[np.bool_]:
     """
     table = np.ones((length, n_arms), dtype=bool)
     if isinstance(rule, Counting) and rule.hard and rule.most is not None:
+        arms = _numbers(rule)
         for start, stop, _, most in rule.windows(length):
             if most == 0:
-                table[max(start, 0) : stop, list(rule.who)] = False  # type: ignore[arg-type]
+                table[max(start, 0) : stop, arms] = False
     return table
 
 
@@ -78,19 +79,26 @@ def check_eligible(
     """
     bound = [rule.bound(bandit.names, bandit.groups) for rule in rules]
     tables = [eligible(rule, bandit.n_arms, length) for rule in bound]
-    everyone, least = tuple(range(bandit.n_arms)), bandit.plays[0]
-    demands = [(t, everyone, least, None) for t in range(length)] if least else []
+    everyone, least = list(range(bandit.n_arms)), bandit.plays[0]
+    demands: list[tuple[int, list[int], int, int | None]] = []
+    if least:
+        demands += [(t, everyone, least, None) for t in range(length)]
     for place, rule in enumerate(bound):
         if isinstance(rule, Counting) and rule.hard and rule.form == "pinned":
             demands += [
-                (t, rule.who, 1, place)  # type: ignore[misc]
+                (t, _numbers(rule), 1, place)
                 for start, stop in rule.spans or ()
                 for t in range(max(start, 0), min(stop, length))
             ]
     for t, who, needed, pin in sorted(demands, key=lambda demand: demand[0]):
-        blame = _smallest([table[t, list(who)] for table in tables], needed)
+        blame = _smallest([table[t, who] for table in tables], needed)
         if blame is not None:
             _refuse(given, blame, pin, needed, f"{say(t)} (round {t})")
+
+
+def _numbers(rule: Counting) -> list[int]:
+    """Return the arms of a rule that was bound to a bandit."""
+    return [arm for arm in rule.who if isinstance(arm, int)]
 
 
 def _smallest(rows: list[NDArray[np.bool_]], needed: int) -> list[int] | None:
