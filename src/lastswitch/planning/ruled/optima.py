@@ -87,7 +87,11 @@ class Graph(NamedTuple):
 
 
 def _listed(bandit: Bandit, rules: list[Rule], limit: int, clock: Clock) -> Graph | None:
-    """List what can be reached, without dead ends; None if it is too much."""
+    """List what can be reached, without dead ends; None if it is too much.
+
+    Nothing is known before the first round, so on the way to the states that come again windows
+    may lack plays; such moves are no part of the graph.
+    """
     machines = [arm_states(curve) for curve in bandit.curves]
     least, most = bandit.plays
     period = math.lcm(*(rule.every or 1 for rule in rules if isinstance(rule, Counting)))
@@ -125,22 +129,28 @@ def _listed(bandit: Bandit, rules: list[Rule], limit: int, clock: Clock) -> Grap
                     return None
                 known[node] = len(known)
                 known_states.append(node)
-            edges.append((number, known[node], pay, choice))
+            if not stepped[2]:
+                edges.append((number, known[node], pay, choice))
     return _alive(edges, len(known), choices)
 
 
 def _step(
     counters: list[Counter], phase: int, memories: tuple[Hashable, ...], heard: list[int]
-) -> tuple[tuple[Hashable, ...], float] | None:
-    """Return what the counters remember next and what that costs; None if it is forbidden."""
-    after, pay = [], 0.0
+) -> tuple[tuple[Hashable, ...], float, bool] | None:
+    """Return what the counters remember next, what that costs, and whether a window lacks plays.
+
+    None if it is forbidden whatever was before.
+    """
+    after, pay, lacking = [], 0.0, False
     for counter, memory, event in zip(counters, memories, heard, strict=True):
         state, wrong = counter.step(phase, memory, event)
         if wrong and counter.cost is None:
-            return None
+            if not (isinstance(counter.rule, Counting) and counter.rule.most is None):
+                return None
+            lacking = True
         pay -= wrong * (counter.cost or 0.0)
         after.append(state)
-    return tuple(after), pay
+    return tuple(after), pay, lacking
 
 
 def _alive(
