@@ -27,7 +27,9 @@ _GROWTH = 1.1
 #: Plays after which the look-ahead is twice, three times, … as long, and how often it grows so.
 _PLAYS_PER_LOOKAHEAD, _FARTHEST_REACH = 10_000, 20
 #: Look-aheads that one planned round, or one block of them, pays for.
-_EARNED = 2
+_EARNED = 4
+#: Of what a longer look-ahead could be followed for, the part that is (one in so many).
+_FOLLOWED = 3
 #: Plans remembered between two makings of the tables.
 _REMEMBERED = 50_000
 
@@ -49,9 +51,9 @@ class RotationUCB(Policy):
       at the end: with a price per slot, each arm alone has a best cycle, and being closer to it is
       worth more. This keeps a short plan from being short-sighted. What that worth gets wrong can
       hold a plan in a cycle a little below the best, so the look-ahead grows with the plays (one
-      ``lookahead`` for every 10,000, up to twenty), and a plan that looks so many times as far is
-      followed so many times as long, as long as the tables it was made on stand. It grows no
-      faster than that pays for itself: a decision costs the same after ten million plays.
+      ``lookahead`` for every 10,000, up to twenty), and a plan that looks farther is followed for
+      longer, as long as the tables it was made on stand. It grows no faster than that pays for:
+      a decision costs no more after ten million plays.
     - *Pace.* ``commitment`` plays are made before planning again; one, once there are several
       subjects. Plays whose reward is still out count at once, at the mean so far, so that many
       subjects do not all try the same thing.
@@ -213,7 +215,7 @@ class RotationUCB(Policy):
             if len(self._plans) >= _REMEMBERED:
                 self._plans.clear()
             block = self._plans[key] = self._search(cells, allowed, reach)
-        return block[: reach * pace]
+        return block[: max(pace, reach * pace // _FOLLOWED)]
 
     def _search(self, cells: tuple[int, ...], allowed: Mask | None, reach: int) -> tuple[int, ...]:
         plan = np.empty(reach * self.lookahead, np.int64)

@@ -302,8 +302,8 @@ class BlockProblem:
         Examples
         --------
         >>> problem = BlockProblem([[0.9]], [[0.1]], [[0.5] * 3])
-        >>> problem.with_pays(problem.rest, np.array([[0.2]]), problem.first).value([0, 0, 0])
-        0.9
+        >>> problem.with_pays(problem.rest, np.array([[0.25]]), problem.first).value([0, 0, 0])
+        1.0
         """
         rows = len(rest) == len(streak) == len(first)
         if not rows or first.shape != self.first.shape or not (rest.shape[1] and streak.shape[1]):

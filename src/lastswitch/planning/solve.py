@@ -35,6 +35,7 @@ from lastswitch.states import Start
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
+    from lastswitch.planning.params import SearchParams
 
 #: Solver name -> the module that has it, imported on use.
 SOLVERS = {
@@ -60,6 +61,7 @@ def plan_block(
     time_limit: float | None = None,
     warm: Plan | None = None,
     progress: bool | Report | None = None,
+    params: SearchParams | None = None,
 ) -> Plan:
     """Plan one block: the arms to play, what that is worth, and a bound on the best possible.
 
@@ -90,6 +92,9 @@ def plan_block(
     progress
         ``True`` for a bar, or a function called now and then with a
         :class:`~lastswitch.Progress`: seconds, value and bound so far.
+    params
+        How the certified solver divides its effort
+        (:class:`~lastswitch.planning.SearchParams`); the defaults serve.
 
     Examples
     --------
@@ -109,8 +114,11 @@ def plan_block(
             f"warm plans {len(warm.block)} slots and this problem has {problem.length}; "
             "warm starts need the same length."
         )
+    if params is not None and solver != "certified":
+        raise PlanError(f"params are those of solver='certified', and solver is {solver!r}.")
     module = importlib.import_module(SOLVERS[solver])
     began = time.perf_counter()
+    options = {} if params is None else {"params": params}
     with reporter(progress, "planning") as report:
 
         def tell(seconds: float, value: float, bound: float) -> None:
@@ -118,7 +126,7 @@ def plan_block(
 
         listened = None if progress is None or progress is False else tell
         solution: Solution = module.solve(
-            problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm
+            problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm, **options
         )
     seconds = time.perf_counter() - began
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)
