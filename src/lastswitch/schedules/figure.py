@@ -167,8 +167,8 @@ def _draw_cell(
                 linespacing=1.05,
                 clip_on=True,
             )
-    if cell.number in schedule.pinned:
-        ax.plot(cell.column + 1 - 0.14, cell.row + 0.16, **_PIN)
+        if (cell.number, arm) in schedule.pinned:
+            ax.plot(cell.column + 1 - 0.12, cell.row + (place + 0.2) / len(arms), **_PIN)
     return written
 
 
@@ -251,7 +251,7 @@ def _legend(ax: Axes, schedule: Schedule, grid: _Grid, looks: dict[int, int]) ->
         entries.append((Patch(facecolor="#F4F4F4", edgecolor=MUTED, hatch="////"), "closed"))
     if any(number is not None and not schedule.arms(number) for number in numbers):
         entries.append((Patch(facecolor="white", edgecolor=MUTED), "silence"))
-    if any(number in schedule.pinned for number in numbers):
+    if schedule.pinned:
         entries.append((Line2D([], [], **_PIN), "pinned by a rule"))
     if entries:
         longest = max(len(label) for _, label in entries)
