@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from lastswitch.logs.armfit import ArmFit
-from lastswitch.logs.curvefit import CAUTION, CurveFit, fit_curves
+from lastswitch.logs.curvefit import CurveFit
 from lastswitch.logs.estimates import Estimate
+from lastswitch.logs.fitting import fit_curves
 from lastswitch.logs.gains import Gain, predicted_gain
 from lastswitch.logs.questions import Finding
 from lastswitch.logs.replay import Replay, replay
 from lastswitch.logs.saving import fit_beside, load_fit, save_fit
 from lastswitch.logs.simulate import simulate
+from lastswitch.logs.summary import CAUTION
 
 __all__ = [
     "CAUTION",
