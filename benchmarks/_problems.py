@@ -15,7 +15,8 @@ FAMILIES = ("uniform", "monotone", "ucb", "spike", "step", "seasonal", "satiatin
 def problem(family: str, n_arms: int, length: int, seed: int) -> BlockProblem:
     """Return a calibrated block problem whose curves change up to the block's length."""
     if family != "ucb":
-        return BlockProblem.from_bandit(random_bandit(family, n_arms, length, seed), length)
+        bandit = random_bandit(family, n_arms, length, seed)
+        return BlockProblem.from_bandit(bandit, length, "unknown")
     rng = stream(seed, "ucb", n_arms, length)
     shape = (n_arms, max(length - 1, 1))
     counts = rng.integers(1, 201, shape)

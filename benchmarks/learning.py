@@ -49,8 +49,8 @@ class Case(NamedTuple):
     def of(cls, name: str, bandit: ls.Bandit, horizon: int) -> Case:
         """Solve ``bandit``; fall back on the upper bound where it cannot be solved."""
         optimum = ls.optimal_total(bandit, horizon, time_limit=5.0)
-        best = optimum.value if optimum.exact else optimum.bound
-        return cls(name, bandit, horizon, best, optimum.exact)
+        best = optimum.value if optimum.optimal else optimum.bound
+        return cls(name, bandit, horizon, best, optimum.optimal)
 
 
 #: Policies by name; each is given the bandit (oracles alone look at it), the horizon and a seed.

@@ -103,7 +103,7 @@ def optima_rows(sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
                 "joint states": f"{spanned:,}",
                 "listed": f"{best.states:,}",
                 "best average": f"{best.value:.6f}"
-                + ("" if best.exact else f" ≤ {best.bound:.6f}"),
+                + ("" if best.optimal else f" ≤ {best.bound:.6f}"),
                 "average, s": average,
                 "total, s": total.seconds,
                 "plain / ours": f"over {PATIENCE / average:.0f}"

@@ -28,8 +28,8 @@ def drawn(family: str, n_arms: int, depth: int, seed: int) -> ls.Bandit:
 def optimum(bandit: ls.Bandit, horizon: int) -> tuple[float, tuple[int, ...]]:
     """Return the exact best average over ``horizon`` rounds and a sequence that earns it."""
     best = ls.optimal_total(bandit, horizon)
-    assert best.exact
-    return best.value / horizon, best.sequence
+    assert best.optimal
+    return best.value / horizon, best.block
 
 
 def average(bandit: ls.Bandit, block: Sequence[int], horizon: int) -> float:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
+import lastswitch as ls
 from lastswitch import Bandit, Curve
 from lastswitch.curves import constant, periodic
-from lastswitch.drawing import check_figure_path, save_figure
-from lastswitch.errors import FileError
+from lastswitch.drawing import _characters, check_figure_path, legible, save_figure
+from lastswitch.errors import FileError, InputTypeError
 from lastswitch.figures import draw_bandit, draw_curves, draw_transitions, figure_1
 from lastswitch.instances import five_arms, random_bandit, two_arms
+from lastswitch.logs.figures import draw_arm
 from strategies import bandits
 
 
@@ -155,3 +160,88 @@ def test_a_figure_that_cannot_be_written_is_refused(tmp_path):
         check_figure_path("a.gif")
     with pytest.raises(FileError, match=r"the folder .*missing does not exist"):
         check_figure_path(tmp_path / "missing" / "a.png")
+
+
+#: Names that Matplotlib reads as formulas, cannot draw, or leaves out of a legend.
+ODD = [
+    "$5 off $10",
+    "$x_",
+    "a\\$b$",
+    "音楽",
+    "한국어",
+    "ひらがな 🚀",
+    "_hidden",
+    "",
+    "a\nb\0c",
+    "x" * 99,
+]
+
+
+def named(names):
+    """Return a bandit with arms of these names, all different."""
+    return Bandit([constant(0.1 * k) for k in range(len(names))], names=names)
+
+
+def every_figure():
+    """Return each noun's figures of arms or policies with odd names."""
+    bandit, log_names = named(ODD), [name for name in ODD if name]
+    fit = ls.fit_curves(ls.logs.simulate(named(log_names), subjects=5, rounds=30, seed=0))
+    cycle = {name: lambda: ls.FixedCycle([0, 1], initial=-1) for name in ODD}
+    found = ls.compare(two_arms(), cycle, 20, 1, n_jobs=1, progress=False)
+    drawn = [ls.plan_block(bandit, 12).plot(), found.plot()]
+    drawn += [draw_arm(fit, arm) for arm in range(len(fit.arms))]
+    figures = [f if isinstance(f, Figure) else f.get_figure(root=True) for f in drawn]
+    return [draw_bandit(bandit), *figures]
+
+
+def test_every_name_can_be_drawn_without_a_warning(tmp_path, caplog):
+    """No formula, no box for a missing letter, no word about fonts and paths."""
+    for figure in every_figure():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            save_figure(figure, tmp_path / "drawn", ["png"])
+    save_figure(draw_bandit(named(ODD)), tmp_path / "drawn", ["svg", "pdf"])
+    assert not caplog.records
+
+
+def test_a_formula_that_is_not_escaped_is_what_breaks(tmp_path):
+    """The control: the same name straight into Matplotlib cannot be drawn."""
+    figure = Figure()
+    figure.subplots().set_title("$5_^ off $")
+    with pytest.raises(ValueError, match="Parse"):
+        save_figure(figure, tmp_path / "broken", ["png"])
+    figure = Figure()
+    figure.subplots().set_title(legible("$5_^ off $"))
+    save_figure(figure, tmp_path / "fine", ["png"])
+
+
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"]), max_size=30), limit=st.integers(2, 40)
+)
+def test_legible_text_fits_and_holds_only_what_fonts_have(text, limit):
+    """Whatever the name, and plain names stay as they are."""
+    drawn = legible(text, limit).replace(r"\$", "$")
+    assert len(drawn) <= limit
+    assert {ord(char) for char in drawn} <= _characters() | {ord("…")}
+    assert "$" not in legible(text).replace(r"\$", "")
+    if text.isascii() and text.isprintable():
+        assert legible(text).replace(r"\$", "$") == text
+
+
+def test_legends_name_every_curve_even_those_called_like_hidden_ones():
+    """An underscore does not make an arm disappear."""
+    assert len(legend(draw_curves(Bandit([constant(0.1), constant(0.2)], names=["_a", ""])))) == 2
+
+
+def test_figures_are_drawn_into_what_the_caller_gives():
+    """Axes and figures come back as they were given; anything else is refused."""
+    figure = Figure()
+    assert draw_bandit(two_arms(), figure) is figure
+    assert figure_1(figure=Figure()).axes
+    ax = Figure().subplots()
+    assert two_arms().plot(ax) is ax
+    assert draw_transitions(ax) is ax
+    with pytest.raises(InputTypeError, match="ax must be Matplotlib axes"):
+        two_arms().plot(figure)
+    with pytest.raises(InputTypeError, match="figure must be a Matplotlib figure"):
+        draw_bandit(two_arms(), ax)

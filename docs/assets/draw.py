@@ -59,8 +59,8 @@ def landing(*, narrow: bool) -> Figure:
     best = ls.optimal_average(STATION)
     turns = 2 if narrow else 3
     rows = {
-        "best rotation, proven": list(best.cycle) * turns,
-        "best arm of the moment": greedy_block(STATION, len(best.cycle) * turns),
+        "best rotation, proven": list(best.block) * turns,
+        "best arm of the moment": greedy_block(STATION, len(best.block) * turns),
     }
     with house_style():
         figure = Figure(figsize=(5, 6) if narrow else (10, 3.6), layout="constrained")

@@ -78,8 +78,8 @@ def draw(bandit: ls.Bandit) -> Figure:
         "taking turns": ls.cycle_reward(bandit, range(bandit.n_arms)) / bandit.n_arms,
         "best rotation": best.value,
     }
-    rotation = np.resize(best.cycle, ROUNDS).tolist()
-    settled = ls.state_after(bandit.start(), best.cycle)  # the rotation has been running
+    rotation = np.resize(best.block, ROUNDS).tolist()
+    settled = ls.state_after(bandit.start(), best.block)  # the rotation has been running
     with house_style():
         figure = Figure(figsize=(11, 7.6), layout="constrained")
         top, first, second = figure.subfigures(3, 1, height_ratios=[1.6, 0.8, 0.92])

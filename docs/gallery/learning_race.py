@@ -59,7 +59,7 @@ def draw(rounds: int, runs: int, n_jobs: int | None = None, progress: bool = Tru
     """Run the race and draw it."""
     found = ls.compare(BANDIT, LEARNERS, rounds, runs, n_jobs=n_jobs, progress=progress)
     best = ls.optimal_average(BANDIT)
-    schedules = {"best rotation": np.resize(best.cycle, SHOWN).tolist()}
+    schedules = {"best rotation": np.resize(best.block, SHOWN).tolist()}
     schedules |= {name: last_rounds(name, rounds) for name in LEARNERS}
     with house_style():
         figure = Figure(figsize=(9.5, 7), layout="constrained")

@@ -13,166 +13,131 @@ Examples
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lastswitch import curves, errors
-from lastswitch.bandit import Bandit
-from lastswitch.blocks import (
-    block_pays,
-    block_reward,
-    calibrated_reward,
-    cycle_reward,
-    repaired_block,
-)
-from lastswitch.curves import Curve
-from lastswitch.errors import LastSwitchError
-from lastswitch.states import state_after, trajectory, transition
-
-if TYPE_CHECKING:
-    from lastswitch.experiments import Comparison, Run, compare, simulate
-    from lastswitch.files import load_bandit, load_plan, save_bandit, save_plan
-    from lastswitch.instances import pinwheel
-    from lastswitch.learning import (
-        Anytime,
-        CalibratedCombUCB1,
-        CombUCB1,
-        DoublePlayCombUCB1,
-        FixedCycle,
-        ISICombUCB1,
-        OracleGreedy,
-        Policy,
-        Pull,
-        RotationUCB,
-        load_policy,
-    )
-    from lastswitch.logs import CurveFit, fit_curves
-    from lastswitch.planning import (
-        BlockProblem,
-        Optimum,
-        Plan,
-        Terminal,
-        average_bound,
-        best_cycle,
-        optimal_average,
-        optimal_total,
-        plan_block,
-        plan_cycle,
-    )
+from lastswitch._lazy import attach
 
 __version__ = "0.1.0"
 
-#: Names that load on use, and the module each lives in.
-_LAZY = {
-    **dict.fromkeys(["Comparison", "Run", "compare", "simulate"], "lastswitch.experiments"),
-    **dict.fromkeys(["load_bandit", "load_plan", "save_bandit", "save_plan"], "lastswitch.files"),
-    "pinwheel": "lastswitch.instances",
-    **dict.fromkeys(
-        [
-            "Anytime",
-            "CalibratedCombUCB1",
-            "CombUCB1",
-            "DoublePlayCombUCB1",
-            "FixedCycle",
-            "ISICombUCB1",
-            "OracleGreedy",
-            "Policy",
-            "Pull",
-            "RotationUCB",
-            "load_policy",
+if TYPE_CHECKING:
+    from lastswitch import curves as curves, errors as errors
+    from lastswitch._progress import Progress as Progress
+    from lastswitch.bandit import Bandit as Bandit
+    from lastswitch.blocks import (
+        block_pays as block_pays,
+        block_reward as block_reward,
+        calibrated_reward as calibrated_reward,
+        cycle_reward as cycle_reward,
+        repaired_block as repaired_block,
+    )
+    from lastswitch.calendar import Calendar as Calendar
+    from lastswitch.curves import Curve as Curve
+    from lastswitch.errors import LastSwitchError as LastSwitchError
+    from lastswitch.experiments import (
+        Comparison as Comparison,
+        Run as Run,
+        compare as compare,
+        simulate as simulate,
+    )
+    from lastswitch.files import (
+        load_bandit as load_bandit,
+        load_plan as load_plan,
+        save_bandit as save_bandit,
+        save_plan as save_plan,
+    )
+    from lastswitch.instances import pinwheel as pinwheel
+    from lastswitch.learning import (
+        Anytime as Anytime,
+        CalibratedCombUCB1 as CalibratedCombUCB1,
+        CombUCB1 as CombUCB1,
+        DoublePlayCombUCB1 as DoublePlayCombUCB1,
+        FixedCycle as FixedCycle,
+        ISICombUCB1 as ISICombUCB1,
+        OracleGreedy as OracleGreedy,
+        Policy as Policy,
+        Pull as Pull,
+        RotationUCB as RotationUCB,
+        load_policy as load_policy,
+    )
+    from lastswitch.logs import CurveFit as CurveFit, fit_curves as fit_curves
+    from lastswitch.planning import (
+        BlockProblem as BlockProblem,
+        Optimum as Optimum,
+        Plan as Plan,
+        Terminal as Terminal,
+        average_bound as average_bound,
+        best_cycle as best_cycle,
+        optimal_average as optimal_average,
+        optimal_total as optimal_total,
+        plan_block as plan_block,
+        plan_cycle as plan_cycle,
+    )
+    from lastswitch.states import (
+        state_after as state_after,
+        trajectory as trajectory,
+        transition as transition,
+    )
+else:
+    __getattr__, __dir__, __all__ = attach(
+        __name__,
+        {
+            "_progress": ["Progress"],
+            "bandit": ["Bandit"],
+            "blocks": [
+                "block_pays",
+                "block_reward",
+                "calibrated_reward",
+                "cycle_reward",
+                "repaired_block",
+            ],
+            "calendar": ["Calendar"],
+            "curves": ["Curve"],
+            "errors": ["LastSwitchError"],
+            "experiments": ["Comparison", "Run", "compare", "simulate"],
+            "files": ["load_bandit", "load_plan", "save_bandit", "save_plan"],
+            "instances": ["pinwheel"],
+            "learning": [
+                "Anytime",
+                "CalibratedCombUCB1",
+                "CombUCB1",
+                "DoublePlayCombUCB1",
+                "FixedCycle",
+                "ISICombUCB1",
+                "OracleGreedy",
+                "Policy",
+                "Pull",
+                "RotationUCB",
+                "load_policy",
+            ],
+            "logs": ["CurveFit", "fit_curves"],
+            "planning": [
+                "BlockProblem",
+                "Optimum",
+                "Plan",
+                "Terminal",
+                "average_bound",
+                "best_cycle",
+                "optimal_average",
+                "optimal_total",
+                "plan_block",
+                "plan_cycle",
+            ],
+            "states": ["state_after", "trajectory", "transition"],
+        },
+        modules=[
+            "calendar",
+            "curves",
+            "errors",
+            "experiments",
+            "figures",
+            "files",
+            "instances",
+            "learning",
+            "logs",
+            "planning",
+            "rules",
+            "testing",
+            "theory",
         ],
-        "lastswitch.learning",
-    ),
-    **dict.fromkeys(["CurveFit", "fit_curves"], "lastswitch.logs"),
-    **dict.fromkeys(
-        [
-            "BlockProblem",
-            "Optimum",
-            "Plan",
-            "Terminal",
-            "average_bound",
-            "best_cycle",
-            "optimal_average",
-            "optimal_total",
-            "plan_block",
-            "plan_cycle",
-        ],
-        "lastswitch.planning",
-    ),
-}
-_MODULES = (
-    "experiments",
-    "figures",
-    "files",
-    "instances",
-    "learning",
-    "logs",
-    "planning",
-    "testing",
-    "theory",
-)
-#: Modules that need an extra to load; ``dir`` leaves them out, since ``help`` loads what it lists.
-_EXTRA_MODULES = ("environment",)
-
-__all__ = [
-    "Anytime",
-    "Bandit",
-    "BlockProblem",
-    "CalibratedCombUCB1",
-    "CombUCB1",
-    "Comparison",
-    "Curve",
-    "CurveFit",
-    "DoublePlayCombUCB1",
-    "FixedCycle",
-    "ISICombUCB1",
-    "LastSwitchError",
-    "Optimum",
-    "OracleGreedy",
-    "Plan",
-    "Policy",
-    "Pull",
-    "RotationUCB",
-    "Run",
-    "Terminal",
-    "average_bound",
-    "best_cycle",
-    "block_pays",
-    "block_reward",
-    "calibrated_reward",
-    "compare",
-    "curves",
-    "cycle_reward",
-    "errors",
-    "fit_curves",
-    "load_bandit",
-    "load_plan",
-    "load_policy",
-    "optimal_average",
-    "optimal_total",
-    "pinwheel",
-    "plan_block",
-    "plan_cycle",
-    "repaired_block",
-    "save_bandit",
-    "save_plan",
-    "simulate",
-    "state_after",
-    "trajectory",
-    "transition",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        value = getattr(import_module(_LAZY[name]), name)
-    elif name in (*_MODULES, *_EXTRA_MODULES):
-        value = import_module(f"lastswitch.{name}")
-    else:
-        raise AttributeError(f"module 'lastswitch' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+        extras=["environment"],
+    )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
+from reprlib import Repr
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -19,6 +20,21 @@ from lastswitch.errors import (
     PlanError,
     PolicyError,
 )
+
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+_SHORT.maxlevel = 3
+
+
+def shown(value: object) -> str:
+    """Return ``value`` as an error shows it: one short line, however large or deep it is.
+
+    Examples
+    --------
+    >>> shown(list(range(100)))
+    '[0, 1, 2, 3, 4, 5, ...]'
+    """
+    return _SHORT.repr(value)
 
 
 def is_number(value: object) -> TypeGuard[float]:

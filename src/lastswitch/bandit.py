@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_choice, check_list, check_whole, is_number
+from lastswitch._suggest import suggestion
 from lastswitch.curves import Curve, naming_arm
 from lastswitch.errors import BanditError, InputTypeError
-from lastswitch.states import States, as_array, as_states
+from lastswitch.states import States, as_array, as_states, check_reach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from lastswitch.rules import Rule
 
 Noise = Literal["bernoulli", "gaussian", "none"]
 #: A curve, or its rest and streak tables.
@@ -42,6 +45,15 @@ class Bandit:
         stated in delays, whose delays start at 1.
     sigma
         Standard deviation of ``"gaussian"`` noise.
+    groups
+        Arms (names or numbers) that go together under a name, for rules; an arm may be in several.
+    rules
+        What every schedule must respect, made with :mod:`lastswitch.rules`.
+    plays
+        How many different arms a round plays: a number, or a range such as (0, 1): one or none.
+        Kept as a range.
+    silence
+        What an empty place pays: a round with fewer plays than the most pays it for each missing.
 
     Examples
     --------
@@ -55,6 +67,10 @@ class Bandit:
     names: tuple[str, ...]
     initial: tuple[int, ...]
     sigma: float
+    groups: dict[str, tuple[str, ...]] = field(hash=False)
+    rules: tuple[Rule, ...]
+    plays: tuple[int, int]
+    silence: float
 
     def __init__(
         self,
@@ -63,6 +79,10 @@ class Bandit:
         names: Iterable[str] | None = None,
         initial: int | Sequence[int] | NDArray[np.integer] = 1,
         sigma: float = 0.1,
+        groups: Mapping[str, Iterable[str | int]] | None = None,
+        rules: Iterable[Rule] = (),
+        plays: int | tuple[int, int] = 1,
+        silence: float = 0.0,
     ) -> None:
         given = check_list("curves", curves, "one curve per arm")
         if not given:
@@ -76,6 +96,21 @@ class Bandit:
         object.__setattr__(self, "names", labels)
         object.__setattr__(self, "initial", _initial(initial, labels))
         object.__setattr__(self, "sigma", float(sigma))
+        object.__setattr__(self, "groups", _groups(groups, labels))
+        object.__setattr__(self, "rules", checked_rules(rules, labels, self.groups))
+        object.__setattr__(self, "plays", checked_plays(plays, len(labels)))
+        object.__setattr__(self, "silence", checked_silence(silence))
+
+    @property
+    def plain(self) -> bool:
+        """Whether every round plays exactly one arm and there are no rules.
+
+        Examples
+        --------
+        >>> Bandit([Curve([1], [0])], plays=(0, 1)).plain
+        False
+        """
+        return not self.rules and self.plays == (1, 1)
 
     @property
     def n_arms(self) -> int:
@@ -201,6 +236,77 @@ def _names(names: Iterable[str] | None, size: int) -> tuple[str, ...]:
     return labels
 
 
+def _groups(
+    groups: Mapping[str, Iterable[str | int]] | None, names: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Return each group as the names of its arms."""
+    if groups is None:
+        return {}
+    if not isinstance(groups, Mapping):
+        raise InputTypeError(f"groups must map names to lists of arms, got {groups!r}.")
+    checked: dict[str, tuple[str, ...]] = {}
+    for group, members in groups.items():
+        if not (isinstance(group, str) and group) or group == "everyone":
+            raise BanditError(f"a group needs a name of its own, got {group!r}.")
+        if group in names:
+            raise BanditError(f"{group!r} is an arm; give the group another name.")
+        arms = check_list(f"group {group!r}", members, "of arms, by name or number")
+        for arm in arms:
+            known = arm in names if isinstance(arm, str) else _is_arm(arm, len(names))
+            if not known:
+                hint = suggestion(arm, names)
+                raise BanditError(f"group {group!r} names {arm!r}{hint}; the arms are {names}.")
+        if not arms:
+            raise BanditError(f"group {group!r} has no arms; name at least one.")
+        named = (arm if isinstance(arm, str) else names[arm] for arm in arms)
+        checked[group] = tuple(dict.fromkeys(named))
+    return checked
+
+
+def checked_rules(
+    rules: Iterable[Rule], names: tuple[str, ...], groups: Mapping[str, Sequence[str]]
+) -> tuple[Rule, ...]:
+    """Return the rules as a tuple, after finding all their arms."""
+    from lastswitch.rules.records import Counting, Succession
+
+    if isinstance(rules, Counting | Succession):
+        raise InputTypeError(f"rules must be a list of rules, got {rules!r} alone; write [rule].")
+    given = check_list("rules", rules, "made with lastswitch.rules")
+    for rule in given:
+        if not isinstance(rule, Counting | Succession):
+            raise InputTypeError(f"a rule is made with lastswitch.rules, got {rule!r}.")
+        rule.bound(names, groups)
+    return tuple(given)
+
+
+def checked_plays(plays: int | tuple[int, int], n_arms: int) -> tuple[int, int]:
+    """Return how many arms a round plays, as a range.
+
+    Examples
+    --------
+    >>> checked_plays(2, n_arms=5), checked_plays((0, 1), n_arms=5)
+    ((2, 2), (0, 1))
+    """
+    pair = [plays, plays] if isinstance(plays, int | np.integer) else check_list("plays", plays, "")
+    if len(pair) != 2:
+        raise BanditError(f"plays is a number or a range (least, most), got {plays!r}.")
+    least = check_whole("plays", pair[0], 0)
+    most = check_whole("plays", pair[1], max(least, 1), most=n_arms)
+    return least, most
+
+
+def checked_silence(silence: float) -> float:
+    """Return what an empty place pays."""
+    if not (is_number(silence) and math.isfinite(silence)):
+        raise BanditError(f"silence must be a number, what an empty place pays; got {silence!r}.")
+    return float(silence)
+
+
+def _is_arm(arm: object, n_arms: int) -> bool:
+    number = isinstance(arm, int | np.integer) and not isinstance(arm, bool)
+    return number and 0 <= arm < n_arms  # type: ignore[operator]
+
+
 def _curve(curve: CurveLike, name: str) -> Curve:
     if isinstance(curve, Curve):
         return curve
@@ -225,6 +331,7 @@ def _initial(
         raise BanditError(
             f"initial must be one integer, or one per arm ({len(names)}); got {initial!r}."
         )
+    check_reach(states)
     for name, state in zip(names, states.tolist(), strict=True):
         if state == 0:
             raise BanditError(

@@ -12,17 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_bandit, check_whole
-from lastswitch.errors import BanditError, BlockError
-from lastswitch.states import as_block, as_states, state_after
+from lastswitch.errors import BlockError
+from lastswitch.states import Start, as_block, as_start, state_after
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
 
 
 def block_pays(
-    bandit: Bandit, block: ArrayLike, start: ArrayLike | None = None
+    bandit: Bandit, block: ArrayLike, start: Start = "initial"
 ) -> NDArray[np.float64]:
     """Return what each play of ``block`` pays on average, starting in state ``start``.
+
+    ``start`` is ``"initial"`` (the bandit's own), ``"unknown"`` (the first play of each arm pays
+    nothing, the calibrated reward) or a state vector.
 
     Examples
     --------
@@ -35,16 +38,20 @@ def block_pays(
     from lastswitch._kernels import announce
 
     check_bandit("block_pays", bandit)
-    state = _start(bandit, start)
+    state = as_start(start, bandit.start())
     arms = as_block(block, bandit.n_arms)
     announce("reward", pays_of_block)
-    return pays_of_block(*pack(bandit.curves), arms, state)
+    rested = np.ones(bandit.n_arms, dtype=np.int64) if state is None else state
+    pays = pays_of_block(*pack(bandit.curves), arms, rested)
+    if state is None:
+        pays[np.unique(arms, return_index=True)[1]] = 0.0
+    return pays
 
 
-def block_reward(bandit: Bandit, block: ArrayLike, start: ArrayLike | None = None) -> float:
+def block_reward(bandit: Bandit, block: ArrayLike, start: Start = "initial") -> float:
     r"""Return :math:`r(B \mid \tau)`, what ``block`` pays in total from state ``start``.
 
-    ``start`` defaults to the bandit's own start.
+    ``start`` as in :func:`block_pays`.
 
     Examples
     --------
@@ -71,9 +78,7 @@ def calibrated_reward(bandit: Bandit, block: ArrayLike) -> float:
     1.3
     """
     check_bandit("calibrated_reward", bandit)
-    pays = block_pays(bandit, block, np.ones(bandit.n_arms, dtype=np.int64))
-    _, first = np.unique(np.asarray(block), return_index=True)
-    return float(pays.sum() - pays[first].sum())
+    return block_reward(bandit, block, "unknown")
 
 
 def cycle_reward(bandit: Bandit, block: ArrayLike) -> float:
@@ -122,14 +127,3 @@ def repaired_block(block: ArrayLike, n_arms: int) -> list[int]:
     another = 1 if arms[0] == 0 else 0
     second = next((arm for arm in arms if arm != arms[0]), another)
     return [arms[0], second, *arms[2:]]
-
-
-def _start(bandit: Bandit, start: ArrayLike | None) -> NDArray[np.int64]:
-    if start is None:
-        return bandit.start()
-    state = as_states(start)
-    if len(state) != bandit.n_arms:
-        raise BanditError(
-            f"start needs one state per arm ({bandit.n_arms}), got {len(state)}: {start!r}."
-        )
-    return state

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_choice, check_flag, check_unit, check_whole
 from lastswitch.errors import CurveError, InputTypeError
-from lastswitch.states import as_array
+from lastswitch.states import Tau, as_array, check_reach, column
 
 Tail = Literal["hold", "repeat"]
 SideKind = Literal["constant", "nondecreasing", "arbitrary"]
@@ -123,27 +123,32 @@ class Curve:
             )
         if states.ndim == 0:
             return self._at(int(states))
-        rests, streaks = self._arrays
-        states = states.astype(np.int64)  # unsigned states would wrap around below
-        ahead = states - 1
-        size = len(rests)
-        rested = (
-            rests[ahead % size] if self.tail == "repeat" else rests[np.clip(ahead, 0, size - 1)]
-        )
-        repeated = streaks[np.clip(-states - 1, 0, len(streaks) - 1)]
-        pays: NDArray[np.float64] = np.where(states > 0, rested, repeated)
+        if states.size:
+            check_reach(states)
+        # Unsigned states would wrap around.
+        pays: NDArray[np.float64] = self._table[self.column(states.astype(np.int64))]
         return pays
 
     def _at(self, tau: int) -> float:
-        if tau <= 0:
-            return self.streak[min(max(-tau, 1), len(self.streak)) - 1]
-        if self.tail == "repeat":
-            return self.rest[(tau - 1) % len(self.rest)]
-        return self.rest[min(tau, len(self.rest)) - 1]
+        return self._values[self.column(tau)]
+
+    def column(self, tau: Tau) -> Tau:
+        """Return where the pay of state ``tau`` stands in the rest table and then the streak table.
+
+        Examples
+        --------
+        >>> Curve([0.2, 0.9], [0.1]).column(7), Curve([0.2, 0.9], [0.1]).column(-7)
+        (1, 2)
+        """
+        return column(tau, len(self.rest), len(self.streak), self.tail == "repeat")
 
     @cached_property
-    def _arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return np.array(self.rest), np.array(self.streak)
+    def _values(self) -> tuple[float, ...]:
+        return self.rest + self.streak
+
+    @cached_property
+    def _table(self) -> NDArray[np.float64]:
+        return np.array(self._values)
 
     def support(self) -> Support:
         """Count the states that can be told apart: rest states ``1..D``, streak states ``-1..-S``.

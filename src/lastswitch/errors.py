@@ -40,6 +40,10 @@ class ProblemError(LastSwitchError, ValueError):
     """A planning problem that is malformed or has no solution."""
 
 
+class RuleError(LastSwitchError, ValueError):
+    """A rule that makes no sense, or names what is not there."""
+
+
 class PlanError(LastSwitchError, ValueError):
     """A plan that contradicts its own certificate, or a call to a planner that makes no sense."""
 
@@ -58,6 +62,10 @@ class ExperimentError(LastSwitchError, ValueError):
 
 class LogError(LastSwitchError, ValueError):
     """An event log that cannot be read as one, or cannot support what was asked of it."""
+
+
+class CalendarError(LastSwitchError, ValueError):
+    """A calendar that cannot be made, a time in none of its rounds, or words it cannot read."""
 
 
 class FileError(LastSwitchError, ValueError):

@@ -13,7 +13,16 @@ import numpy as np
 from lastswitch._checks import check_bandit
 from lastswitch.bandit import Bandit
 from lastswitch.curves import Curve, periodic, recovering, spike, step
-from lastswitch.drawing import FAINT, INK, PALETTE, colour, house_style
+from lastswitch.drawing import (
+    FAINT,
+    INK,
+    PALETTE,
+    colour,
+    house_style,
+    legible,
+    new_axes,
+    new_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,19 +52,16 @@ def draw_curves(bandit: Bandit, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in draw_curves(five_arms()).get_legend().get_texts()]
     ['arm 0', 'arm 1', 'arm 2, arm 3, arm 4']
     """
-    import matplotlib.pyplot as plt
-
     check_bandit("draw_curves", bandit)
     with house_style():
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
+        ax = new_axes(ax, 7.2, 3.6)
         shared: dict[Curve, list[int]] = {}
         for arm, curve in enumerate(bandit.curves):
             shared.setdefault(curve, []).append(arm)
         left, right = _extent(list(shared))
         for order, (curve, arms) in enumerate(shared.items()):
-            label = _label([bandit.names[arm] for arm in arms])
-            _draw_curve(ax, curve, arms[0], left, right, label if order < _LEGEND_LIMIT else None)
+            label = _label([bandit.names[arm] for arm in arms]) if order < _LEGEND_LIMIT else None
+            _draw_curve(ax, curve, arms[0], left, right, label)
         if len(shared) > _LEGEND_LIMIT:
             ax.plot([], [], " ", label=f"and {len(shared) - _LEGEND_LIMIT} more")
         _dress(ax, left, right)
@@ -129,10 +135,14 @@ def _legend_columns(ax: Axes) -> int:
 
 
 def _label(names: list[str]) -> str:
-    text = ", ".join(names)
+    """Return what a legend calls arms of one curve; one entry that fits, ready to draw."""
+    text = legible(", ".join(names))
     if len(text) > _LABEL_LIMIT and len(names) > 1:
-        text = f"{names[0][: _LABEL_LIMIT - 13]} and {len(names) - 1} alike"
-    return text if len(text) <= _LABEL_LIMIT else text[: _LABEL_LIMIT - 1] + "…"
+        text = f"{legible(names[0], _LABEL_LIMIT - 13)} and {len(names) - 1} alike"
+    elif len(text) > _LABEL_LIMIT:
+        text = legible(names[0], _LABEL_LIMIT)
+    # A label that begins with an underscore is one Matplotlib leaves out.
+    return f" {text}" if text.startswith("_") else text or " "
 
 
 def draw_transitions(ax: Axes | None = None, *, streaks: bool = True, depth: int = 3) -> Axes:
@@ -145,11 +155,8 @@ def draw_transitions(ax: Axes | None = None, *, streaks: bool = True, depth: int
     >>> sorted(text.get_text() for text in draw_transitions(streaks=False).texts)
     ['1', '2', 'not played →', '← played', '−1', '≥3']
     """
-    import matplotlib.pyplot as plt
-
     with house_style():
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7.2, 2.6), layout="constrained")
+        ax = new_axes(ax, 7.2, 2.6)
         lowest = -depth if streaks else -1
         places = {tau: _place(tau) for tau in range(lowest, depth + 1) if tau}
         for tau, x in places.items():
@@ -220,8 +227,10 @@ def _loop(ax: Axes, at: float, tint: str, side: int) -> None:
     )
 
 
-def draw_bandit(bandit: Bandit) -> Figure:
+def draw_bandit(bandit: Bandit, figure: Figure | None = None) -> Figure:
     """Draw the curves of ``bandit`` above the diagram of how its states move.
+
+    Into ``figure``, where one is given.
 
     Examples
     --------
@@ -229,26 +238,25 @@ def draw_bandit(bandit: Bandit) -> Figure:
     >>> len(draw_bandit(two_arms()).axes)
     2
     """
-    from matplotlib.figure import Figure
-
+    check_bandit("draw_bandit", bandit)
     with house_style():
-        figure = Figure(figsize=(7.2, 5.6), layout="constrained")
+        figure = new_figure(figure, 7.2, 5.6)
         above, below = figure.subplots(2, 1, height_ratios=[1.6, 1])
         draw_curves(bandit, above)
         draw_transitions(below, streaks=any(c.support().streak > 1 for c in bandit.curves))
     return figure
 
 
-def figure_1() -> Figure:
+def figure_1(figure: Figure | None = None) -> Figure:
     """Draw the paper's Figure 1: LSD bandits on the left, the delay model on the right.
+
+    Into ``figure``, where one is given.
 
     Examples
     --------
     >>> [axes.get_title(loc="left") for axes in figure_1().axes[:2]]
     ['LSD bandits', 'Delay-dependent rewards']
     """
-    from matplotlib.figure import Figure
-
     seasons = np.round(0.45 + 0.3 * np.sin(2 * np.pi * np.arange(1, 7) / 6), 3)
     lsd = Bandit(
         [
@@ -263,7 +271,7 @@ def figure_1() -> Figure:
         names=["recharging", "blocking"],
     )
     with house_style():
-        figure = Figure(figsize=(11, 5.4), layout="constrained")
+        figure = new_figure(figure, 11, 5.4)
         axes = figure.subplots(2, 2, height_ratios=[1.6, 1])
         for column, (bandit, title) in enumerate(
             ((lsd, "LSD bandits"), (delays, "Delay-dependent rewards"))

@@ -17,6 +17,19 @@ table per arm. An arm has a ``name`` and says what it pays in one of three ways:
     [[arms]]
     name = "news"
     delays = [0.1, 0.5, 0.9]   # 1 (a repeat), 2, 3 or more rounds after the last play
+
+What schedules must respect may follow (:mod:`lastswitch.rules` has the words)::
+
+    plays = [0, 1]             # at the top: one arm a round, or none
+    silence = 0.1              # and what an empty place pays
+
+    [groups]
+    spoken = ["talk", "news"]
+
+    [[rules]]
+    rule = "apart"
+    who = "spoken"
+    rounds = 3
 """
 
 from __future__ import annotations
@@ -31,7 +44,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_bandit, check_path
+from lastswitch._checks import check_bandit, check_path, shown
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
@@ -41,16 +54,18 @@ from lastswitch.errors import (
     FileError,
     InputTypeError,
     LastSwitchError,
+    RuleError,
 )
 from lastswitch.instances import INSTANCES, instance
 
 if TYPE_CHECKING:
     from lastswitch.planning.plan import Plan
+    from lastswitch.rules import Rule
 
 #: The version of the format this release writes; it reads no other.
 VERSION = 1
 
-_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms")
+_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules")
 #: What an arm may say next to each of the three ways to give its curve.
 _WAYS: Mapping[str, tuple[str, ...]] = {
     "rest": ("rest", "streak", "tail", "monotone"),
@@ -189,6 +204,15 @@ def bandit_to_dict(bandit: Bandit) -> dict[str, Any]:
         if not curve.monotone:
             arm["monotone"] = False
         data["arms"].append(arm)
+    if bandit.groups:
+        data["groups"] = {name: list(arms) for name, arms in bandit.groups.items()}
+    if bandit.plays != (1, 1):
+        least, most = bandit.plays
+        data["plays"] = most if least == most else [least, most]
+    if bandit.silence:
+        data["silence"] = bandit.silence
+    if bandit.rules:
+        data["rules"] = [rule.to_dict() for rule in bandit.rules]
     return data
 
 
@@ -201,29 +225,46 @@ def bandit_from_dict(data: Mapping[str, Any], source: str = "bandit") -> Bandit:
     Curve(rest=[0.9], streak=[0])
     """
     if not isinstance(data, Mapping):
-        raise FileError(f"{source} must hold a table with [[arms]], got {_show(data)}.")
+        raise FileError(f"{source} must hold a table with [[arms]], got {shown(data)}.")
     _check_version(data, source)
     _check_keys(data, _TOP_KEYS, source)
     arms = data.get("arms")
     if not (isinstance(arms, Sequence) and not isinstance(arms, str) and len(arms)):
-        raise FileError(f"{source} must hold at least one [[arms]] table, got {_show(arms)}.")
+        raise FileError(f"{source} must hold at least one [[arms]] table, got {shown(arms)}.")
     curves, names = [], []
     for index, arm in enumerate(arms):
         where = f"{source}: arms[{index}]"
         if not isinstance(arm, Mapping):
-            raise FileError(f"{where} must be a table, got {_show(arm)}.")
+            raise FileError(f"{where} must be a table, got {shown(arm)}.")
         name = arm.get("name", f"arm {index}")
         if not isinstance(name, str):
-            raise FileError(f"{where}, key 'name' must be a string, got {_show(name)}.")
+            raise FileError(f"{where}, key 'name' must be a string, got {shown(name)}.")
         names.append(name)
         curves.append(_read_curve(arm, f"{where} ({name!r})"))
-    settings = {key: data[key] for key in ("noise", "sigma", "initial") if key in data}
+    given = ("noise", "sigma", "initial", "groups", "plays", "silence")
+    settings = {key: data[key] for key in given if key in data}
+    settings["rules"] = _read_rules(data.get("rules", []), source)
     if "sigma" in settings:
         _check_number(settings["sigma"], f"{source}: key 'sigma'")
     try:
         return Bandit(curves, names=names, **settings)
-    except (BanditError, InputTypeError) as error:
+    except (BanditError, InputTypeError, RuleError) as error:
         raise FileError(f"{source}: {error}") from error
+
+
+def _read_rules(tables: Any, source: str) -> list[Rule]:
+    """Return the rules of a file's [[rules]]."""
+    from lastswitch.rules import from_dict
+
+    if not isinstance(tables, Sequence) or isinstance(tables, str):
+        raise FileError(f"{source}: rules must be [[rules]] tables, got {_show(tables)}.")
+    rules = []
+    for index, table in enumerate(tables):
+        try:
+            rules.append(from_dict(table))
+        except (RuleError, InputTypeError) as error:
+            raise FileError(f"{source}: rules[{index}]: {error}") from error
+    return rules
 
 
 def _read_curve(arm: Mapping[str, Any], where: str) -> Curve:
@@ -246,7 +287,7 @@ def _read_curve(arm: Mapping[str, Any], where: str) -> Curve:
     settings = {key: arm[key] for key in ("tail", "monotone") if key in arm}
     if not isinstance(settings.get("monotone", True), bool):
         raise FileError(
-            f"{where}, key 'monotone' must be true or false, got {_show(arm['monotone'])}."
+            f"{where}, key 'monotone' must be true or false, got {shown(arm['monotone'])}."
         )
     tables = {
         key: _read_table(arm, key, where) for key in ("rest", "streak", "delays") if key in arm
@@ -268,7 +309,7 @@ def _read_shape(arm: Mapping[str, Any], where: str) -> Curve:
     shape = arm["shape"]
     if shape not in list(SHAPES):
         raise FileError(
-            f"{where}, key 'shape' must be one of {', '.join(SHAPES)}, got {_show(shape)}"
+            f"{where}, key 'shape' must be one of {', '.join(SHAPES)}, got {shown(shape)}"
             f"{suggestion(str(shape), SHAPES)}."
         )
     parameters = inspect.signature(SHAPES[shape]).parameters
@@ -306,7 +347,7 @@ def _read_table(arm: Mapping[str, Any], key: str, where: str) -> list[float]:
 
 def _check_number(value: Any, where: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FileError(f"{where} must be a number, got {_show(value)}.")
+        raise FileError(f"{where} must be a number, got {shown(value)}.")
 
 
 def _check_version(data: Mapping[str, Any], source: str) -> None:
@@ -315,7 +356,7 @@ def _check_version(data: Mapping[str, Any], source: str) -> None:
         newer = isinstance(version, int) and not isinstance(version, bool) and version > VERSION
         hint = "upgrade lastswitch to read it" if newer else f"write version = {VERSION}"
         raise FileError(
-            f"{source}, key 'version' is {_show(version)}, but this release reads version "
+            f"{source}, key 'version' is {shown(version)}, but this release reads version "
             f"{VERSION}; {hint}."
         )
 
@@ -360,8 +401,3 @@ def _suffix(file: Path) -> str:
     if file.suffix not in (".toml", ".json"):
         raise FileError(f"{file} must end in .toml or .json, to say how it is written.")
     return file.suffix
-
-
-def _show(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -6,14 +6,57 @@ last ``|tau|`` rounds in a row. ``tau = 0`` never arises from play; it reads as 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lastswitch.errors import BlockError, InputTypeError, StateError
+from lastswitch.errors import BlockError, InputTypeError, LastSwitchError, StateError
 
 States = NDArray[np.int64]
+#: One state, or an array of them.
+Tau = TypeVar("Tau", int, States)
+#: States before the first round: the bandit's own, not known, or a state vector.
+Start: TypeAlias = Literal["initial", "unknown"] | ArrayLike
+#: No state lies further from 0, so that adding any number of rounds stays within 64 bits.
+FURTHEST = 1 << 62
+
+
+def moved(tau: Tau, played: bool | NDArray[np.bool_]) -> Tau:
+    """Return where state ``tau`` goes when its arm is played or not: the one move rule.
+
+    Laforgue et al. (2022), Eq. (2), for one state or, entry by entry, for an array of them.
+
+    Examples
+    --------
+    >>> [moved(tau, True) for tau in (3, 0, -2)], [moved(tau, False) for tau in (3, 0, -2)]
+    ([-1, -1, -3], [4, 1, 1])
+    """
+    if isinstance(tau, int):
+        return min(tau, 0) - 1 if played else max(tau, 0) + 1
+    return np.where(played, np.minimum(tau, 0) - 1, np.maximum(tau, 0) + 1)
+
+
+def column(tau: Tau, rest: int, streak: int, repeats: bool = False) -> Tau:
+    """Return where the pay of state ``tau`` stands: the one map from states to tables.
+
+    Counted along the ``rest`` columns of τ = 1, 2, … followed by the ``streak`` columns of
+    τ = -1, -2, …; a state beyond its table reads the last column (a season: wraps around) and
+    τ = 0 reads as -1.
+
+    Examples
+    --------
+    >>> [column(tau, 3, 2) for tau in (1, 3, 9, -1, -2, -9, 0)]
+    [0, 2, 2, 3, 4, 4, 3]
+    >>> column(5, 3, 2, repeats=True)
+    1
+    """
+    if isinstance(tau, int):
+        if tau <= 0:
+            return rest + min(max(-tau, 1), streak) - 1
+        return (tau - 1) % rest if repeats else min(tau, rest) - 1
+    rested = (tau - 1) % rest if repeats else np.clip(tau, 1, rest) - 1
+    return np.where(tau > 0, rested, rest + np.clip(-tau, 1, streak) - 1)
 
 
 def transition(tau: ArrayLike, arm: ArrayLike) -> States:
@@ -42,7 +85,7 @@ def transition(tau: ArrayLike, arm: ArrayLike) -> States:
             f"for states of shape {states.shape}."
         )
     hit = np.arange(states.shape[-1]) == played[..., None]
-    return np.where(hit, np.minimum(states, 0) - 1, np.maximum(states, 0) + 1)
+    return moved(states, hit)
 
 
 def trajectory(start: ArrayLike, block: ArrayLike) -> States:
@@ -58,8 +101,8 @@ def trajectory(start: ArrayLike, block: ArrayLike) -> States:
     states = np.empty((len(arms) + 1, len(first)), dtype=np.int64)
     states[0] = first
     for step, arm in enumerate(arms):
-        states[step + 1] = np.maximum(states[step], 0) + 1
-        states[step + 1, arm] = min(states[step, arm], 0) - 1
+        states[step + 1] = moved(states[step], False)
+        states[step + 1, arm] = moved(int(states[step, arm]), True)
     return states
 
 
@@ -102,7 +145,94 @@ def as_states(tau: ArrayLike, dimensions: tuple[int, ...] = (1,)) -> States:
         raise StateError(
             f"a state is a vector of integers, one per arm; got an array of shape {states.shape}."
         )
+    check_reach(states)
     return states.astype(np.int64)
+
+
+def check_reach(states: NDArray[Any]) -> None:
+    """Refuse states so far from 0 that counting on would overflow.
+
+    Examples
+    --------
+    >>> check_reach(np.array([1, 2**63 - 1]))
+    Traceback (most recent call last):
+    lastswitch.errors.StateError: a state lies between -2**62 and 2**62, got 9223372036854775807; \
+for an arm that has rested for ever give any rest beyond its curve's last entry.
+    """
+    for extreme in (int(states.max()), int(states.min())):
+        if abs(extreme) > FURTHEST:
+            raise StateError(
+                f"a state lies between -2**62 and 2**62, got {extreme}; for an arm that has "
+                "rested for ever give any rest beyond its curve's last entry."
+            )
+
+
+def as_start(start: Start, initial: States) -> States | None:
+    """Return the state vector that ``start`` means, None for ``"unknown"``.
+
+    Examples
+    --------
+    >>> as_start("initial", np.array([1, -1])).tolist(), as_start("unknown", np.array([1, -1]))
+    ([1, -1], None)
+    """
+    if isinstance(start, str):
+        if start == "unknown":
+            return None
+        if start == "initial":
+            return initial.copy()
+    words = f"'initial', 'unknown' or {len(initial)} integer states, one per arm"
+    given = as_array(start)
+    if given.shape != initial.shape or not np.issubdtype(given.dtype, np.integer):
+        raise StateError(f"start must be {words}; got {start!r}.")
+    states = as_states(given)
+    if not states.all():
+        raise StateError(
+            f"start must be {words}; got {start!r}, and no arm is at 0: rest counts 1, 2, ... and "
+            "a streak -1, -2, ...; for an arm played last round use -1."
+        )
+    return states
+
+
+def as_allowed(
+    allowed: ArrayLike, n_arms: int, error: type[LastSwitchError] = StateError
+) -> NDArray[np.bool_]:
+    """Return which arms ``allowed`` lets play: one True or False per arm, or arms by number.
+
+    Integers are always arms, never yes and no: ``[1, 0, 0]`` names arm 0 twice and is refused.
+
+    Examples
+    --------
+    >>> as_allowed([False, True, True], 3).tolist() == as_allowed([1, 2], 3).tolist()
+    True
+    >>> as_allowed([1, 0, 0], 3)
+    Traceback (most recent call last):
+    lastswitch.errors.StateError: allowed names arm 0 twice, got [1, 0, 0]; integers are arms, \
+for a yes or no per arm write True and False.
+    """
+    given = as_array(allowed)
+    if given.dtype == np.bool_ and given.shape == (n_arms,):
+        mask = given.copy()
+    elif given.ndim == 1 and given.size and given.dtype.kind in "iu":
+        if given.min() < 0 or given.max() >= n_arms:
+            raise error(
+                f"allowed names arms from {given.min()} to {given.max()}; "
+                f"they run from 0 to {n_arms - 1}."
+            )
+        times = np.bincount(given.astype(np.int64), minlength=n_arms)
+        if times.max() > 1:
+            raise error(
+                f"allowed names arm {int(times.argmax())} twice, got {allowed!r}; integers are "
+                "arms, for a yes or no per arm write True and False."
+            )
+        mask = times > 0
+    else:
+        raise error(
+            f"allowed must be {n_arms} times True or False, or a list of arms by number; "
+            f"got {allowed!r}."
+        )
+    if not mask.any():
+        raise error("allowed forbids every arm; allow at least one.")
+    return mask
 
 
 def as_block(block: ArrayLike, n_arms: int) -> NDArray[np.int64]:

@@ -131,14 +131,14 @@ def test_a_subject_must_fit_in_a_file():
     assert policy.subjects == []
 
 
-@pytest.mark.parametrize("allowed", [[2], [False, False, True], np.array([2]), (2, 2)])
+@pytest.mark.parametrize("allowed", [[2], [False, False, True], np.array([2]), (2,)])
 def test_masks_name_arms_or_mark_them(allowed):
     """Indices and bools say the same thing."""
     assert Longest(3).ask(allowed=allowed).arm == 2
 
 
 @pytest.mark.parametrize(
-    "allowed", [[], [3], [-1], [False] * 3, [True, True], 1, ["a"], [[0]], [[0], [0, 1]]]
+    "allowed", [[], [3], [-1], [2, 2], [False] * 3, [True, True], 1, ["a"], [[0]], [[0], [0, 1]]]
 )
 def test_a_mask_that_makes_no_sense_is_refused(allowed):
     """The refused ask leaves no pull and no subject behind."""

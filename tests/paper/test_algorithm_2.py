@@ -17,7 +17,7 @@ EXPERIMENTS = [(five_arms(), 4), (five_arms(), 3), (two_arms(), 11), (two_arms()
 @pytest.mark.parametrize("start", [None, -1], ids=["calibrated", "from-start"])
 def test_optimal_on_the_paper_s_experiments(bandit, block, start):
     """On both instances and all block sizes of the experiments it finds an optimal block."""
-    state = None if start is None else [start] * bandit.n_arms
+    state = "unknown" if start is None else [start] * bandit.n_arms
     exact = ls.plan_block(bandit, block, start=state)
     assert exact.optimal
     for solver in ("ilp", "relaxation"):

@@ -39,7 +39,7 @@ def test_both_answers_occur_among_the_dense_instances():
 def test_proposition_1_average_decides(periods):
     """A dense instance is YES exactly when the best average of its reduction is 1."""
     best = ls.optimal_average(pinwheel(periods))
-    assert best.exact
+    assert best.optimal
     assert (best.fraction == 1) == can_pack(periods)
 
 
@@ -49,7 +49,7 @@ def test_proposition_1_block_decides(periods):
     arms, product = len(periods), math.prod(periods)
     length = (arms + 1) * product
     best = ls.optimal_total(pinwheel(periods), length, start=[1] * (arms + 1))
-    assert best.exact
+    assert best.optimal
     assert (best.value >= length - arms) == can_pack(periods)
     if not can_pack(periods):
         assert best.value <= length - length // product
@@ -61,7 +61,7 @@ def test_proposition_3_cycle_decides(periods):
     bandit = pinwheel_sqrt(periods)
     pinwheel_average = math.sqrt(min(periods) / max(periods))  # 1 before scaling into [0, 1]
     best = ls.optimal_average(bandit)
-    assert best.exact
+    assert best.optimal
     assert best.value <= pinwheel_average + 1e-9
     assert (best.value > pinwheel_average - 1e-9) == can_pack(periods)
 

@@ -42,8 +42,8 @@ def test_two_armed_optimum_is_reached_by_a_cycle(seed):
     """The optimal average of two arms is that of a cycle, repeated for ever."""
     bandit = random_bandit("satiating", 2, 5, seed)
     best = ls.optimal_average(bandit)
-    assert best.exact
-    assert ls.cycle_reward(bandit, best.cycle) / len(best.cycle) == pytest.approx(best.value)
+    assert best.optimal
+    assert ls.cycle_reward(bandit, best.block) / len(best.block) == pytest.approx(best.value)
 
 
 def test_three_arms_can_visit_no_state_twice():

@@ -50,7 +50,7 @@ def test_regret_grows_no_faster_than_its_order(family, arms, streaks):
 def test_estimation_is_sublinear_at_a_fixed_block_size():
     """Against the best block for r̃: four times the rounds, less than three times the regret."""
     bandit, block = drawn("uniform", 3, 4, 1), 4
-    best = ls.plan_block(bandit, block).value
+    best = ls.plan_block(bandit, block, start="unknown").value
     arms = played("uniform", 3, False, 2048, block).arms.reshape(-1, block).tolist()
     losses = [best - ls.calibrated_reward(bandit, each) for each in arms]
     assert min(losses) > -1e-9
@@ -62,7 +62,7 @@ def test_estimation_is_sublinear_at_a_fixed_block_size():
 def test_algorithm_1_settles_on_the_best_calibrated_block():
     """The last blocks of Algorithm 1 are worth nearly what the best block for r̃ is worth."""
     bandit, block = drawn("uniform", 3, 4, 1), 4
-    best = ls.plan_block(bandit, block).value
+    best = ls.plan_block(bandit, block, start="unknown").value
     arms = played("uniform", 3, False, 2048, block).arms.reshape(-1, block).tolist()
     late = [ls.calibrated_reward(bandit, each) for each in arms[-64:]]
     assert sum(late) / len(late) > 0.9 * best

@@ -27,7 +27,8 @@ def close(problem: BlockProblem) -> float:
 
 def hard_problem(n_arms: int = 12, length: int = 40) -> BlockProblem:
     """Return a problem that takes seconds to prove."""
-    return BlockProblem.from_bandit(random_bandit("monotone", n_arms, length, 0), length)
+    bandit = random_bandit("monotone", n_arms, length, 0)
+    return BlockProblem.from_bandit(bandit, length, "unknown")
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ def test_huge_values_do_not_blur_small_ones() -> None:
 
 def test_a_second_plan_starts_from_the_first() -> None:
     """Warm prices give the same proof on slightly changed tables."""
-    problem = BlockProblem.from_bandit(random_bandit("monotone", 5, 12, 1), 12)
+    problem = BlockProblem.from_bandit(random_bandit("monotone", 5, 12, 1), 12, "unknown")
     first = ls.plan_block(problem)
     changed = BlockProblem(problem.rest * 1.001, problem.streak, problem.first)
     assert ls.plan_block(changed, warm=first).value == pytest.approx(

@@ -14,6 +14,7 @@ from lastswitch.errors import LastSwitchError, PlanError
 from lastswitch.instances import five_arms
 from lastswitch.planning.arm_states import arm_states
 from lastswitch.planning.cycles import cycle_automata, settled_state
+from lastswitch.states import moved
 from strategies import bandits, blocks, curves
 
 
@@ -30,7 +31,7 @@ def test_plan_cycle_agrees_with_enumeration(bandit, length):
     assert plan.value == pytest.approx(best_by_enumeration(bandit, length), abs=1e-9)
     assert plan.value == pytest.approx(ls.cycle_reward(bandit, plan.block), abs=1e-9)
     assert plan.optimal
-    assert plan.cycle
+    assert plan.repeats
 
 
 @given(bandits(max_arms=3, max_rest=4), st.integers(2, 6))
@@ -93,9 +94,9 @@ def test_an_endless_streak_can_be_the_best_cycle():
 def test_best_cycle_of_any_length_up_to_a_limit(length, average):
     """The pinwheel [2, 3] reaches its 3/4 from four rounds on."""
     best = ls.best_cycle(ls.pinwheel([2, 3]), length)
-    assert best.exact
-    assert best.value == pytest.approx(average)
-    assert len(best.cycle) <= length
+    assert best.optimal
+    assert best.per_round == pytest.approx(average)
+    assert len(best.block) <= length
 
 
 @given(bandits(max_arms=2, max_rest=4), st.integers(1, 6))
@@ -104,8 +105,8 @@ def test_best_cycle_agrees_with_enumeration_of_all_lengths(bandit, limit):
     """Planning the upper half of the lengths finds the best of all of them."""
     best = ls.best_cycle(bandit, limit)
     expected = max(best_by_enumeration(bandit, n) / n for n in range(1, limit + 1))
-    assert best.value == pytest.approx(expected, abs=1e-9)
-    assert best.exact
+    assert best.per_round == pytest.approx(expected, abs=1e-9)
+    assert best.optimal
 
 
 def test_out_of_time_gives_a_cycle_and_a_bound():
@@ -177,9 +178,9 @@ def test_canonical_states_pay_what_the_curve_pays(curve, tau, played):
         assert machine.pay[state] == curve(tau)
         assert state == machine.at(tau)
         if pull:
-            state, tau = machine.on_pull[state], min(tau, 0) - 1
+            state, tau = machine.on_pull[state], moved(tau, True)
         else:
-            state, tau = machine.on_idle[state], max(tau, 0) + 1
+            state, tau = machine.on_idle[state], moved(tau, False)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from lastswitch import BlockProblem, Terminal, plan_block
 from lastswitch.errors import PlanError
 from lastswitch.planning import ilp
 from lastswitch.planning._highs import Model
-from lastswitch.planning.plan import Plan, rounding
+from lastswitch.planning.certificate import rounding
+from lastswitch.planning.plan import Plan
 from lastswitch.planning.programs import build_program
 from planning.program_cases import random_problem
 

@@ -118,7 +118,7 @@ def test_a_product_tightens_the_bound_and_keeps_it_true(problem: BlockProblem) -
 
 def test_a_product_beyond_its_limit_is_refused() -> None:
     """None, instead of more states than allowed."""
-    problem = BlockProblem.from_bandit(random_bandit("uniform", 3, 12, 0), 12)
+    problem = BlockProblem.from_bandit(random_bandit("uniform", 3, 12, 0), 12, "unknown")
     machines = compact(block_automata(problem))
     assert machines is not None
     assert merged(Prices(machines), 0, 1, 1, floor=-np.inf, limit=50) is None

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from lastswitch.errors import BanditError, PlanError
+from lastswitch.errors import PlanError, StateError
 from lastswitch.instances import example_1, example_2, five_arms, two_arms
 from lastswitch.planning import walks
 from planning.optima_reference import best_cycle_mean, best_total, joint_graph, maximum_cycle_mean
@@ -41,9 +41,9 @@ def average_of(bandit, cycle):
 def test_known_averages_come_out_as_fractions(bandit, average):
     """Every value known in closed form is found exactly, with a cycle that earns it."""
     best = ls.optimal_average(bandit)
-    assert best.exact
+    assert best.optimal
     assert best.fraction == average
-    assert best.bound == best.value == pytest.approx(average_of(bandit, best.cycle), abs=1e-12)
+    assert best.bound == best.value == pytest.approx(average_of(bandit, best.block), abs=1e-12)
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 4])
@@ -60,8 +60,8 @@ def test_average_equals_karp_on_unmerged_states(bandit):
     begin = next(iter(graph))
     expected = float(maximum_cycle_mean(graph, begin)) if len(graph) <= 60 else None
     best = ls.optimal_average(bandit)
-    assert best.exact
-    assert average_of(bandit, best.cycle) == pytest.approx(best.value, abs=1e-12)
+    assert best.optimal
+    assert average_of(bandit, best.block) == pytest.approx(best.value, abs=1e-12)
     if expected is not None:
         assert best.value == pytest.approx(expected, abs=1e-9)
 
@@ -79,17 +79,17 @@ def test_total_equals_the_best_of_all_sequences(bandit):
     """Backward induction finds what trying every sequence finds, and its sequence pays it."""
     horizon = 6
     best = ls.optimal_total(bandit, horizon)
-    assert best.exact
+    assert best.optimal
     assert best.value == pytest.approx(best_total(bandit, horizon, bandit.start()), abs=1e-9)
-    assert len(best.sequence) == horizon
-    assert ls.block_reward(bandit, best.sequence) == pytest.approx(best.value, abs=1e-9)
+    assert len(best.block) == horizon
+    assert ls.block_reward(bandit, best.block) == pytest.approx(best.value, abs=1e-9)
 
 
 def test_total_works_out_its_choices_again_between_kept_values():
     """Whatever the spacing of kept values, the walk is a best one."""
     bandit = five_arms()
     totals = [ls.optimal_total(bandit, horizon).fraction for horizon in range(1, 60)]
-    paid = [ls.block_reward(bandit, ls.optimal_total(bandit, t).sequence) for t in range(1, 60)]
+    paid = [ls.block_reward(bandit, ls.optimal_total(bandit, t).block) for t in range(1, 60)]
     assert [float(total) for total in totals] == pytest.approx(paid, abs=1e-9)
     # One more round never pays less, nor more than one.
     assert all(0 <= b - a <= 1 for a, b in pairwise(totals))
@@ -104,7 +104,7 @@ def test_total_of_example_1_is_half_the_horizon():
 def test_total_of_the_five_arms_is_near_the_average():
     """Over the paper's horizon the comparator is T times the average, up to a few rounds."""
     total = ls.optimal_total(five_arms(), 5112)
-    assert total.exact
+    assert total.optimal
     assert abs(total.fraction - 5112 * Fraction(456, 900)) < 5
 
 
@@ -126,7 +126,7 @@ def test_pays_need_not_have_a_small_common_denominator():
     """Eighty fractions over different odd numbers are averaged exactly, like any others."""
     pays = sorted((n // 2) / n for n in range(999_001, 999_161, 2))
     best = ls.optimal_average(ls.Bandit([(pays, [0.0]), ([0.2], [0.1])]))
-    assert best.exact
+    assert best.optimal
     assert best.fraction == (Fraction(pays[0]).limit_denominator(10**6) + Fraction(1, 5)) / 2
 
 
@@ -151,7 +151,7 @@ def test_identical_arms_are_merged():
 def test_dense_pinwheel_is_decided(periods):
     """A dense instance has average 1 exactly when its tasks tile time as residue classes."""
     best = ls.optimal_average(ls.pinwheel(list(periods)))
-    assert best.exact
+    assert best.optimal
     assert (best.fraction == 1) == tiles(periods, ())
 
 
@@ -192,9 +192,9 @@ def test_a_graph_too_large_gives_a_bound_instead():
     best = ls.optimal_average(bandit, max_states=5, time_limit=1.0)
     truth = ls.optimal_average(bandit).value
     assert best.states == 0
-    assert best.value == pytest.approx(average_of(bandit, best.cycle))
+    assert best.value == pytest.approx(average_of(bandit, best.block))
     assert best.value <= truth + 1e-9 <= best.bound + 2e-9
-    assert best.exact == (best.bound - best.value <= 1e-9)
+    assert best.optimal == (best.bound - best.value <= 1e-9 * best.bound)
 
 
 def test_the_limit_on_joint_states_is_exact():
@@ -214,7 +214,7 @@ def test_a_total_too_large_gives_a_bound_instead(horizon):
     best = ls.optimal_total(bandit, horizon, max_states=5, time_limit=1.0)
     truth = ls.optimal_total(bandit, horizon).value
     assert best.states == 0
-    assert ls.block_reward(bandit, best.sequence) == pytest.approx(best.value)
+    assert ls.block_reward(bandit, best.block) == pytest.approx(best.value)
     assert best.value <= truth + 1e-9 <= best.bound + 2e-9
 
 
@@ -227,7 +227,7 @@ def test_a_long_total_through_its_period_is_a_best_one(bandit, horizon):
         settled = ls.optimal_total(bandit, horizon)
     assert settled.value == pytest.approx(plain.value, abs=1e-9)
     assert settled.bound >= plain.value - 1e-9
-    assert settled.exact
+    assert settled.optimal
 
 
 def test_a_total_too_long_for_induction_settles_into_the_best_cycle(monkeypatch):
@@ -237,14 +237,14 @@ def test_a_total_too_long_for_induction_settles_into_the_best_cycle(monkeypatch)
     monkeypatch.setattr(walks, "SMALL_WORK", 1.0)
     monkeypatch.setattr(walks, "MAX_WORK", 1.0)
     best = ls.optimal_total(bandit, 500)
-    assert ls.block_reward(bandit, best.sequence) == pytest.approx(best.value)
+    assert ls.block_reward(bandit, best.block) == pytest.approx(best.value)
     assert truth - 5 < best.value <= truth + 1e-9 <= best.bound + 2e-9 < truth + 5
 
 
 def test_a_very_long_total_is_exact():
     """Many rounds cost little more than a thousand."""
     best = ls.optimal_total(two_arms(), 200_000)
-    assert best.exact
+    assert best.optimal
     assert best.fraction == 100_000
 
 
@@ -257,19 +257,19 @@ def test_a_horizon_must_be_a_number_of_rounds(horizon):
 
 def test_a_start_of_another_size_is_refused():
     """A state vector must fit the bandit."""
-    with pytest.raises(BanditError, match="one entry per arm"):
+    with pytest.raises(StateError, match="5 integer states, one per arm"):
         ls.optimal_total(five_arms(), 3, start=np.ones(2, dtype=int))
 
 
 def test_an_optimum_cannot_contradict_its_bound():
     """A value above its bound is refused."""
-    with pytest.raises(PlanError, match="exceeds its own bound"):
-        ls.Optimum(value=0.5, bound=0.4, exact=True, fraction=Fraction(1, 2))
+    with pytest.raises(PlanError, match="the certificate is broken"):
+        ls.Optimum(value=0.5, bound=0.4, fraction=Fraction(1, 2))
 
 
 def test_an_optimum_prints_what_it_knows():
     """The text says the fraction, and whether it is proven."""
-    assert str(ls.optimal_average(two_arms())) == "best average: 0.5 = 1/2 (exact)"
-    found = ls.Optimum(value=0.5, bound=0.6, exact=False, fraction=Fraction(1, 2), horizon=3)
+    assert str(ls.optimal_average(two_arms())) == "best average: 0.5 = 1/2 (proven optimal)"
+    found = ls.Optimum(value=0.5, bound=0.6, fraction=Fraction(1, 2), horizon=3)
     assert "nothing can exceed 0.6" in str(found)
     assert found.gap == pytest.approx(0.2)

@@ -20,17 +20,17 @@ def run(*arguments):
 
 
 def test_the_best_average_and_its_cycle_are_printed():
-    """The text says the fraction, that it is exact, and what to repeat."""
+    """The text says the fraction, that it is proven, and what to repeat."""
     text = run("pinwheel:2,3")
-    assert "0.75 = 3/4 (exact)" in text
+    assert "0.75 = 3/4 (proven optimal)" in text
     assert "repeat: " in text
 
 
 def test_a_horizon_gives_the_best_total():
     """The JSON of a total names every round's arm."""
     best = json.loads(run("two-arms", "--horizon", "100", "--json"))
-    assert best["exact"]
-    assert best["horizon"] == len(best["sequence"]) == 100
+    assert best["optimal"]
+    assert best["horizon"] == len(best["block"]) == 100
 
 
 def test_a_long_sequence_is_shortened():
@@ -41,7 +41,7 @@ def test_a_long_sequence_is_shortened():
 def test_a_limit_on_the_length_gives_the_best_short_cycle():
     """Three rounds of the pinwheel [2, 3] earn two thirds."""
     best = json.loads(run("pinwheel:2,3", "--max-length", "3", "--json"))
-    assert best["fraction"] == "2/3"
+    assert best["per_round"] == pytest.approx(2 / 3)
 
 
 def test_two_questions_at_once_are_refused():

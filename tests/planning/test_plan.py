@@ -96,7 +96,7 @@ def test_a_plan_of_another_format_is_refused(change: dict[str, object]) -> None:
     data = {**Plan((0,), 1.0, 1.0).to_dict(), **change}
     if change.get("block", 0) is None:
         del data["block"]
-    with pytest.raises(FileError, match=r"lastswitch-plan-1|'block'"):
+    with pytest.raises(FileError, match=r"lastswitch-plan-2|'block'"):
         Plan.from_dict(data)
 
 

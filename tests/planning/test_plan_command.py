@@ -24,15 +24,15 @@ def test_json_is_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     """What --json prints can be loaded again."""
     assert main(["plan", "five-arms", "--length", "9", "--cycle", "--json"]) == 0
     plan = Plan.from_dict(json.loads(capsys.readouterr().out))
-    assert plan.cycle
+    assert plan.repeats
     assert plan.value == pytest.approx(plan_cycle(five_arms(), 9).value)
 
 
 @pytest.mark.parametrize(
-    ("start", "states"), [("unknown", None), ("1,2,3,-1,-2", [1, 2, 3, -1, -2])]
+    ("start", "states"), [("unknown", "unknown"), ("1,2,3,-1,-2", [1, 2, 3, -1, -2])]
 )
 def test_the_start_can_be_given(
-    capsys: pytest.CaptureFixture[str], start: str, states: list[int] | None
+    capsys: pytest.CaptureFixture[str], start: str, states: list[int] | str
 ) -> None:
     """A state per arm, or unknown: the calibrated objective."""
     command = ["plan", "five-arms", "--length", "6", "--start", start, "--json"]
@@ -45,7 +45,7 @@ def test_the_start_can_be_given(
     ("options", "message"),
     [
         (["--start", "1,x"], "got '1,x'"),
-        (["--start", "1,2"], "start must be 5 integer states"),
+        (["--start", "1,2"], "start must be 'initial', 'unknown' or 5 integer states"),
         (["--cycle", "--start", "unknown"], "a cycle makes its own start"),
         (["--solver", "magic"], "solver must be one of certified"),
     ],

@@ -29,7 +29,7 @@ def test_a_problem_pays_what_the_bandit_pays(
     """From a state: r(B | start). Without one: the calibrated reward."""
     bandit = random_bandit(family, 3, 5, seed)
     running = BlockProblem.from_bandit(bandit, len(block), start=start)
-    calibrated = BlockProblem.from_bandit(bandit, len(block))
+    calibrated = BlockProblem.from_bandit(bandit, len(block), "unknown")
     assert running.value(block) == pytest.approx(ls.block_reward(bandit, block, start))
     assert calibrated.value(block) == pytest.approx(ls.calibrated_reward(bandit, block))
 
@@ -101,11 +101,11 @@ def test_a_distinct_start_needs_two_arms() -> None:
         ({"streak": np.zeros((2, 0))}, "streak has no column"),
         ({"first": np.zeros((2, 0))}, "at least 1"),
         ({"rest": [[0.0, np.nan]] * 2}, "rest must be finite, got nan at"),
-        ({"first": [[np.inf] * 3] * 2}, "use a large finite value"),
+        ({"first": [[np.inf] * 3] * 2}, "is said with `allowed`"),
         ({"run": [1, -1]}, "run must be at least 0, got -1"),
         ({"run": [1.5, 0.0]}, "run must be 2 integers"),
-        ({"allowed": np.ones((2, 3), dtype=bool)}, "got \\(2, 3\\)"),
-        ({"allowed": np.full((3, 2), 0.5)}, "True and False only"),
+        ({"allowed": np.ones((2, 3), dtype=bool)}, r"got shape \(2, 3\)"),
+        ({"allowed": np.full((3, 2), 0.5)}, "of True and False; got shape"),
         ({"terminal": Terminal([[0.0]], [[0.0]], [0.0])}, "terminal.rest has 1 rows"),
     ],
 )

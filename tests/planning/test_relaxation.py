@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lastswitch import BlockProblem, plan_block
 from lastswitch.planning import relaxation
-from lastswitch.planning.plan import rounding
+from lastswitch.planning.certificate import rounding
 from planning.program_cases import random_problem
 
 

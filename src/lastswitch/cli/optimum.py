@@ -42,10 +42,12 @@ def optimum(
     if horizon is not None and max_length is not None:
         raise PlanError("--horizon and --max-length ask for two different optima; give one.")
     found = find_bandit(bandit)
+    if max_length is not None:
+        plan = best_cycle(found, max_length, time_limit=time_limit)
+        typer.echo(dumps(plan.to_dict(), indent=2) if json else str(plan))
+        return
     if horizon is not None:
         best = optimal_total(found, horizon, time_limit=time_limit)
-    elif max_length is not None:
-        best = best_cycle(found, max_length, time_limit=time_limit)
     else:
         best = optimal_average(found, time_limit=time_limit)
     typer.echo(dumps(best.to_dict(found.names), indent=2) if json else _text(found, best))
@@ -53,8 +55,7 @@ def optimum(
 
 def _text(bandit: Bandit, best: Optimum) -> str:
     """Say the value, how sure it is, and what to play."""
-    arms = best.cycle or best.sequence
-    names = [bandit.names[arm] for arm in arms[:_SHOWN]]
-    more = f", … ({len(arms)} rounds)" if len(arms) > _SHOWN else ""
-    verb = "repeat" if best.cycle else "play"
+    names = [bandit.names[arm] for arm in best.block[:_SHOWN]]
+    more = f", … ({len(best.block)} rounds)" if len(best.block) > _SHOWN else ""
+    verb = "repeat" if best.repeats else "play"
     return f"{best}\n{verb}: {', '.join(names)}{more}"

@@ -11,7 +11,6 @@ import typer
 from lastswitch.cli._arguments import BanditArgument
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
     from lastswitch.planning.plan import Plan, Progress
 
 
@@ -58,7 +57,7 @@ def plan(
             made = plan_block(
                 found,
                 length,
-                start=_start(found, start),
+                start=_start(start),
                 solver=solver,
                 gap=gap,
                 time_limit=time_limit,
@@ -77,14 +76,12 @@ def _text(made: Plan) -> str:
     return f"{made}\n({made.solver}, {made.seconds:.3g} s)"
 
 
-def _start(bandit: Bandit, text: str) -> list[int] | None:
-    """Return the state vector that ``--start`` means; None for unknown."""
+def _start(text: str) -> str | list[int]:
+    """Return what ``--start`` means: the word itself, or a state per arm."""
     from lastswitch.errors import StateError
 
-    if text == "unknown":
-        return None
-    if text == "initial":
-        return [int(tau) for tau in bandit.start()]
+    if text in ("initial", "unknown"):
+        return text
     try:
         return [int(tau) for tau in text.split(",")]
     except ValueError:

@@ -5,46 +5,29 @@ Names load on use: a simulation does not pay for plots, nor a plot for a cluster
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lastswitch._lazy import attach
 
 if TYPE_CHECKING:
     from lastswitch.experiments.comparing import (
-        Experiment,
-        FailedTasksError,
-        compare,
-        run_experiments,
+        Experiment as Experiment,
+        FailedTasksError as FailedTasksError,
+        compare as compare,
+        run_experiments as run_experiments,
     )
-    from lastswitch.experiments.comparison import Comparison
-    from lastswitch.experiments.reproduction import reproduce
-    from lastswitch.experiments.simulation import Run, simulate
-    from lastswitch.experiments.sweeps import read_sweep, run_sweep
-
-_HOMES = {
-    "Comparison": "comparison",
-    **dict.fromkeys(["Experiment", "FailedTasksError", "compare", "run_experiments"], "comparing"),
-    "reproduce": "reproduction",
-    **dict.fromkeys(["Run", "simulate"], "simulation"),
-    **dict.fromkeys(["read_sweep", "run_sweep"], "sweeps"),
-}
-
-__all__ = [
-    "Comparison",
-    "Experiment",
-    "FailedTasksError",
-    "Run",
-    "compare",
-    "read_sweep",
-    "reproduce",
-    "run_experiments",
-    "run_sweep",
-    "simulate",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    from lastswitch.experiments.comparison import Comparison as Comparison
+    from lastswitch.experiments.reproduction import reproduce as reproduce
+    from lastswitch.experiments.simulation import Run as Run, simulate as simulate
+    from lastswitch.experiments.sweeps import read_sweep as read_sweep, run_sweep as run_sweep
+else:
+    __getattr__, __dir__, __all__ = attach(
+        __name__,
+        {
+            "comparing": ["Experiment", "FailedTasksError", "compare", "run_experiments"],
+            "comparison": ["Comparison"],
+            "reproduction": ["reproduce"],
+            "simulation": ["Run", "simulate"],
+            "sweeps": ["read_sweep", "run_sweep"],
+        },
+    )

@@ -267,12 +267,12 @@ def _optimum(bandit: Bandit, horizon: int, subjects: int) -> Result:
     from lastswitch.planning import optimal_total
 
     best = optimal_total(bandit, horizon)
-    pays = np.cumsum(block_pays(bandit, best.sequence, bandit.start()))
+    pays = np.cumsum(block_pays(bandit, best.block))
     return vars(
         Comparator(
             total=subjects * best.value,
             bound=subjects * best.bound,
-            exact=best.exact,
+            exact=best.optimal,
             curve=subjects * pays[checkpoints(horizon) - 1],
         )
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._checks import check_choice, check_list
-from lastswitch.drawing import INK, colour, house_style
+from lastswitch.drawing import INK, colour, house_style, legible
 from lastswitch.errors import ExperimentError
 from lastswitch.experiments.statistics import t_interval
 
@@ -215,7 +215,7 @@ def label_ends(ax: Axes, labels: Sequence[tuple[str, float, str]]) -> None:
     heights = [(y - bottom) / (top - bottom) for _, y, _ in labels]
     for (text, _, paint), height, place in zip(labels, heights, spread(heights), strict=True):
         ax.annotate(
-            text,
+            legible(text, 40),
             xy=(1.0, height),
             xytext=(1.035, place),
             xycoords="axes fraction",

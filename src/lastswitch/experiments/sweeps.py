@@ -204,7 +204,7 @@ def _policy(name: str, kind: str) -> Callable[..., Any]:
 
     known = {
         entry: found
-        for entry in learning.__all__
+        for entry in dir(learning)
         for found in [getattr(learning, entry)]
         if isinstance(found, type) and issubclass(found, learning.Policy)
     }

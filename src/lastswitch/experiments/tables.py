@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lastswitch._atomic import write_atomic
+from lastswitch._csv import csv_text
 from lastswitch._extras import load_extra
 
 if TYPE_CHECKING:
@@ -84,13 +84,10 @@ class Table:
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the table as CSV with full-precision numbers; also write it to ``path``."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([column.name for column in self.columns])
-        writer.writerows(["" if cell is None else cell for cell in row] for row in self.rows)
+        text = csv_text([column.name for column in self.columns], self.rows)
         if path is not None:
-            write_atomic(path, out.getvalue())
-        return out.getvalue()
+            write_atomic(path, text)
+        return text
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
         """Write the table to a Parquet file (needs the ``logs`` extra)."""

@@ -1,83 +1,61 @@
-"""From estimates to decisions: policies that are asked for a pull and told its reward."""
+"""From estimates to decisions: policies that are asked for a pull and told its reward.
+
+Names load on use: playing a fixed cycle does not pay for the planner.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lastswitch.learning.anytime import Anytime
-from lastswitch.learning.combucb import (
-    CalibratedCombUCB1,
-    CombUCB1,
-    DoublePlayCombUCB1,
-    ISICombUCB1,
-)
-from lastswitch.learning.estimates import Estimates
-from lastswitch.learning.policy import Policy, Pull
-from lastswitch.learning.saving import load_policy
-from lastswitch.learning.simple import FixedCycle, OracleGreedy
-from lastswitch.learning.tracks import Track
+from lastswitch._lazy import attach
 
 if TYPE_CHECKING:
+    from lastswitch.learning.anytime import Anytime as Anytime
     from lastswitch.learning.baselines import (
-        RAWUCB,
-        UCB1,
-        BlockingGreedy,
-        BlockingUCB,
-        ExploreThenCommit,
-        FrequencyPolicy,
-        Lookahead,
-        ThompsonSampling,
+        RAWUCB as RAWUCB,
+        UCB1 as UCB1,
+        BlockingGreedy as BlockingGreedy,
+        BlockingUCB as BlockingUCB,
+        ExploreThenCommit as ExploreThenCommit,
+        FrequencyPolicy as FrequencyPolicy,
+        Lookahead as Lookahead,
+        ThompsonSampling as ThompsonSampling,
     )
-    from lastswitch.learning.rotation import RotationUCB
-    from lastswitch.learning.rotation_prior import Prior
-
-#: Names that load on use, and the module each lives in.
-_LAZY = {
-    "RotationUCB": "lastswitch.learning.rotation",
-    "Prior": "lastswitch.learning.rotation_prior",
-    **dict.fromkeys(
-        [
-            "RAWUCB",
-            "UCB1",
-            "BlockingGreedy",
-            "BlockingUCB",
-            "ExploreThenCommit",
-            "FrequencyPolicy",
-            "Lookahead",
-            "ThompsonSampling",
-        ],
-        "lastswitch.learning.baselines",
-    ),
-}
-
-__all__ = [
-    "RAWUCB",
-    "UCB1",
-    "Anytime",
-    "BlockingGreedy",
-    "BlockingUCB",
-    "CalibratedCombUCB1",
-    "CombUCB1",
-    "DoublePlayCombUCB1",
-    "Estimates",
-    "ExploreThenCommit",
-    "FixedCycle",
-    "FrequencyPolicy",
-    "ISICombUCB1",
-    "Lookahead",
-    "OracleGreedy",
-    "Policy",
-    "Prior",
-    "Pull",
-    "RotationUCB",
-    "ThompsonSampling",
-    "Track",
-    "load_policy",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'lastswitch.learning' has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+    from lastswitch.learning.combucb import (
+        CalibratedCombUCB1 as CalibratedCombUCB1,
+        CombUCB1 as CombUCB1,
+        DoublePlayCombUCB1 as DoublePlayCombUCB1,
+        ISICombUCB1 as ISICombUCB1,
+    )
+    from lastswitch.learning.estimates import Estimates as Estimates
+    from lastswitch.learning.policy import Policy as Policy, Pull as Pull
+    from lastswitch.learning.rotation import RotationUCB as RotationUCB
+    from lastswitch.learning.rotation_prior import Prior as Prior
+    from lastswitch.learning.saving import load_policy as load_policy
+    from lastswitch.learning.simple import FixedCycle as FixedCycle, OracleGreedy as OracleGreedy
+    from lastswitch.learning.tracks import Track as Track
+else:
+    __getattr__, __dir__, __all__ = attach(
+        __name__,
+        {
+            "anytime": ["Anytime"],
+            "baselines": [
+                "RAWUCB",
+                "UCB1",
+                "BlockingGreedy",
+                "BlockingUCB",
+                "ExploreThenCommit",
+                "FrequencyPolicy",
+                "Lookahead",
+                "ThompsonSampling",
+            ],
+            "combucb": ["CalibratedCombUCB1", "CombUCB1", "DoublePlayCombUCB1", "ISICombUCB1"],
+            "estimates": ["Estimates"],
+            "policy": ["Policy", "Pull"],
+            "rotation": ["RotationUCB"],
+            "rotation_prior": ["Prior"],
+            "saving": ["load_policy"],
+            "simple": ["FixedCycle", "OracleGreedy"],
+            "tracks": ["Track"],
+        },
+    )

@@ -43,7 +43,7 @@ from lastswitch._checks import check_whole
 from lastswitch._random import stream
 from lastswitch.errors import InputTypeError, PolicyError, TellError
 from lastswitch.learning.tracks import Subject, Track
-from lastswitch.states import as_array
+from lastswitch.states import as_allowed, as_array
 
 Mask = tuple[bool, ...]
 
@@ -177,7 +177,7 @@ class Policy(ABC):
             Whose turn it is. Subjects have their own states and blocks and share what is learned;
             one not seen before starts in ``initial``.
         allowed
-            The arms that may be played now: their indices, or one bool per arm.
+            The arms that may be played now: one True or False per arm, or a list of arms by number.
         """
         mask = None if allowed is None else self._mask(allowed)
         try:
@@ -284,24 +284,7 @@ class Policy(ABC):
 
     def _mask(self, allowed: ArrayLike) -> Mask:
         """Return ``allowed`` as one bool per arm."""
-        given = as_array(allowed)
-        if given.dtype == bool and given.shape == (self.n_arms,):
-            mask = given
-        elif given.ndim == 1 and given.size and given.dtype.kind in "iu":
-            if given.min() < 0 or given.max() >= self.n_arms:
-                raise PolicyError(
-                    f"allowed names arms from {given.min()} to {given.max()}; "
-                    f"they run from 0 to {self.n_arms - 1}."
-                )
-            mask = np.zeros(self.n_arms, dtype=bool)
-            mask[given] = True
-        else:
-            raise PolicyError(
-                f"allowed must be a list of arms or {self.n_arms} bools, got {allowed!r}."
-            )
-        if not mask.any():
-            raise PolicyError("allowed forbids every arm; allow at least one, or do not ask.")
-        return tuple(mask.tolist())
+        return tuple(as_allowed(allowed, self.n_arms, PolicyError).tolist())
 
     def _check_repeat(self, number: int, value: float) -> None:
         """Accept a reward told again, refuse one that contradicts the first or has no pull."""

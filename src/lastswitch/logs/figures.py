@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lastswitch.drawing import FAINT, INK, MUTED, colour, house_style
+from lastswitch.drawing import FAINT, INK, MUTED, colour, fonts, house_style, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,7 +122,7 @@ def _dress(top: Axes, bottom: Axes, fitted: ArmFit) -> None:
     )
     top.set_ylim(-0.02 * highest, min(1.03, highest * 1.25 + 0.01))
     top.set_ylabel("mean reward")
-    top.set_title(fitted.name)
+    top.set_title(legible(fitted.name, 70), fontfamily=fonts())
     handles, labels = top.get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     top.legend(

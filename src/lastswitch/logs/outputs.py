@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Sequence
 from os import PathLike
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_path
+from lastswitch._csv import csv_text
 from lastswitch.drawing import save_figure
 from lastswitch.errors import FileError
 from lastswitch.files import save_bandit
@@ -90,12 +89,8 @@ def rows(fit: CurveFit) -> list[dict[str, Any]]:
 
 def table(fit: CurveFit) -> str:
     """Return :func:`rows` as CSV."""
-    buffer = io.StringIO()
     entries = rows(fit)
-    writer = csv.DictWriter(buffer, list(entries[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        {key: f"{x:.6g}" if isinstance(x, float) else x for key, x in entry.items()}
-        for entry in entries
+    return csv_text(
+        list(entries[0]),
+        ([f"{x:.6g}" if isinstance(x, float) else x for x in e.values()] for e in entries),
     )
-    return buffer.getvalue()

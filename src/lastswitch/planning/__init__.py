@@ -5,56 +5,32 @@ Names load on use, so that importing this package costs nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lastswitch._lazy import attach
 
 if TYPE_CHECKING:
-    from lastswitch.planning.cycles import best_cycle, plan_cycle
-    from lastswitch.planning.frequency import average_bound
-    from lastswitch.planning.optima import Optimum, optimal_average, optimal_total
-    from lastswitch.planning.plan import Plan, Progress, Solution
-    from lastswitch.planning.planner import Planner
-    from lastswitch.planning.problem import BlockProblem, Terminal
-    from lastswitch.planning.solve import plan_block
-
-_HOMES = {
-    "BlockProblem": "problem",
-    "Optimum": "optima",
-    "Plan": "plan",
-    "Planner": "planner",
-    "Progress": "plan",
-    "Solution": "plan",
-    "Terminal": "problem",
-    "average_bound": "frequency",
-    "best_cycle": "cycles",
-    "optimal_average": "optima",
-    "optimal_total": "optima",
-    "plan_block": "solve",
-    "plan_cycle": "cycles",
-}
-
-__all__ = [
-    "BlockProblem",
-    "Optimum",
-    "Plan",
-    "Planner",
-    "Progress",
-    "Solution",
-    "Terminal",
-    "average_bound",
-    "best_cycle",
-    "optimal_average",
-    "optimal_total",
-    "plan_block",
-    "plan_cycle",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    from lastswitch.planning.cycles import best_cycle as best_cycle, plan_cycle as plan_cycle
+    from lastswitch.planning.frequency import average_bound as average_bound
+    from lastswitch.planning.optima import (
+        Optimum as Optimum,
+        optimal_average as optimal_average,
+        optimal_total as optimal_total,
+    )
+    from lastswitch.planning.plan import Plan as Plan, Progress as Progress, Solution as Solution
+    from lastswitch.planning.planner import Planner as Planner
+    from lastswitch.planning.problem import BlockProblem as BlockProblem, Terminal as Terminal
+    from lastswitch.planning.solve import plan_block as plan_block
+else:
+    __getattr__, __dir__, __all__ = attach(
+        __name__,
+        {
+            "cycles": ["best_cycle", "plan_cycle"],
+            "frequency": ["average_bound"],
+            "optima": ["Optimum", "optimal_average", "optimal_total"],
+            "plan": ["Plan", "Progress", "Solution"],
+            "planner": ["Planner"],
+            "problem": ["BlockProblem", "Terminal"],
+            "solve": ["plan_block"],
+        },
+    )

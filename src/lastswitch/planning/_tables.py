@@ -7,8 +7,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lastswitch.errors import InputTypeError, ProblemError, StateError
-from lastswitch.states import as_array
+from lastswitch.errors import InputTypeError, ProblemError
+from lastswitch.states import as_allowed, as_array
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -29,8 +29,8 @@ def checked_table(name: str, values: ArrayLike, ndim: int) -> FloatArray:
     if not np.isfinite(table).all():
         where = np.argwhere(~np.isfinite(table))[0].tolist()
         raise ProblemError(
-            f"{name} must be finite, got {table[tuple(where)]} at {where}; use a "
-            "large finite value for an entry that must be visited."
+            f"{name} must be finite, got {table[tuple(where)]} at {where}; what must be played, or "
+            "must not, is said with `allowed`: one True in a slot's row pins it, a False forbids."
         )
     table += 0.0  # -0.0 becomes 0.0: equal pays must have equal bits
     return _frozen(table)
@@ -55,18 +55,19 @@ def checked_run(run: ArrayLike | None, n_arms: int) -> IntArray:
 
 
 def checked_mask(allowed: ArrayLike | None, length: int, n_arms: int) -> BoolArray:
-    """Return the (d, K) mask, checked."""
+    """Return the (d, K) mask that ``allowed`` means: a mask itself, or the same arms everywhere."""
     if allowed is None:
         return _frozen(np.ones((length, n_arms), dtype=np.bool_))
-    mask = np.array(allowed)
-    if mask.shape != (length, n_arms):
-        raise ProblemError(
-            f"allowed must have one row per slot and one column per arm, shape "
-            f"({length}, {n_arms}); got {mask.shape}."
-        )
-    if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
-        raise ProblemError(f"allowed must hold True and False only, got dtype {mask.dtype}.")
-    return _frozen(np.ascontiguousarray(mask, dtype=np.bool_))
+    given = as_array(allowed)
+    if given.ndim == 2:
+        if given.shape != (length, n_arms) or given.dtype != np.bool_:
+            raise ProblemError(
+                f"allowed must have one row per slot and one column per arm, shape "
+                f"({length}, {n_arms}), of True and False; got shape {given.shape} of "
+                f"{given.dtype}."
+            )
+        return _frozen(np.array(given, order="C"))
+    return _frozen(np.tile(as_allowed(allowed, n_arms, ProblemError), (length, 1)))
 
 
 def checked_length(length: int) -> int:
@@ -76,14 +77,6 @@ def checked_length(length: int) -> int:
     if length < 1:
         raise ProblemError(f"length must be at least 1, got {length}.")
     return int(length)
-
-
-def checked_states(start: ArrayLike, n_arms: int) -> IntArray:
-    """Return the start as a state vector, checked."""
-    tau = as_array(start)
-    if tau.shape != (n_arms,) or not np.issubdtype(tau.dtype, np.integer):
-        raise StateError(f"start must be {n_arms} integer states, one per arm; got {start!r}.")
-    return tau.astype(np.int64)
 
 
 def _frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:

@@ -9,45 +9,56 @@ there, to an automaton that remembers the slot of the first pull.
 
 The certified solver does the rest, told of the best cycle so far, so that it looks for better ones
 only.
+
+Of many arms most can be left out at once. Let a pull cost λ, the price of the frequency bound
+(:mod:`lastswitch.planning.frequency`): a cycle that uses arm i pays no more than the bound less
+what the arm loses by having to play at least once in so many rounds. So a first cycle is planned
+with the arms that lose least, and every arm that loses more than it leaves to gain is dropped.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
-import time
-from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_bandit, check_limits
 from lastswitch.blocks import cycle_reward
+from lastswitch.errors import PlanError
 from lastswitch.planning._tables import checked_length
 from lastswitch.planning.arm_states import ArmStates, arm_states
-from lastswitch.planning.frequency import average_bound, curves_bound
+from lastswitch.planning.certificate import rounding
+from lastswitch.planning.clock import Clock
+from lastswitch.planning.frequency import Frequencies, frequencies
 from lastswitch.planning.joint_states import shortest_period
-from lastswitch.planning.plan import Plan, Progress, Solution, rounding
+from lastswitch.planning.plan import Plan, Progress, Solution
 from lastswitch.planning.problem import BlockProblem, Terminal
 from lastswitch.planning.solve import plan_of
-from lastswitch.states import States, state_after
+from lastswitch.states import States, as_allowed, as_array, state_after
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.planning.automata import Automata
-    from lastswitch.planning.optima import Optimum
 
 #: A first cycle is scouted for when length times arms exceed the first of these numbers: within
 #: which gap, in how many blocks, in what share of the time left and in how many seconds.
 SCOUT_FROM = 200
 SCOUT_GAP, SCOUT_BLOCKS, SCOUT_SHARE, SCOUT_SECONDS = 0.01, 3, 0.2, 1.0
+#: Arms beyond the length that a first cycle is planned with.
+SCOUT_MORE = 4
+#: States of automata that can be searched in a second; more are not begun when time is short.
+STATES_PER_SECOND = 2e6
+#: Up to so many arms the ceiling of a share gets prices of its own.
+CLOSELY = 64
 
 
 def plan_cycle(
     bandit: Bandit,
     length: int,
     *,
+    allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
     progress: Progress | None = None,
@@ -60,10 +71,14 @@ def plan_cycle(
         The bandit; its start plays no part.
     length
         Rounds of one turn.
+    allowed
+        Which arms may play: one True or False per arm, or a list of arms by number. A table for
+        every slot is refused: a cycle has no first slot.
     gap
         Stop once the cycle is within this share of the best of its length.
     time_limit
-        Stop after about this many seconds with the best cycle so far and its bound.
+        Stop after about this many seconds with the best cycle so far and its bound; Ctrl-C stops
+        it as well.
     progress
         Called now and then with (seconds so far, best value, bound).
 
@@ -71,71 +86,112 @@ def plan_cycle(
     --------
     >>> from lastswitch.instances import five_arms
     >>> plan = plan_cycle(five_arms(), 9)
-    >>> round(plan.value, 6), plan.optimal
-    (4.56, True)
+    >>> round(plan.value, 6), round(plan.per_round, 6), plan.optimal
+    (4.56, 0.506667, True)
     """
     rounds = checked_length(length)
     check_bandit("plan_cycle", bandit)
     check_limits(gap, time_limit)
-    search = _Search(bandit, rounds, gap, time_limit, progress)
-    bound = search.run()
-    problem = BlockProblem.from_bandit(bandit, rounds, settled_state(bandit, search.block))
-    return plan_of(
-        problem,
-        Solution(search.block, bound),
-        solver="certified",
-        seconds=time.perf_counter() - search.began,
-        names=tuple(bandit.names),
-        cycle=True,
-    )
+    arms = _allowed(bandit, allowed)
+    clock = Clock(time_limit, progress)
+    found = search_cycle(bandit, rounds, gap=gap, clock=clock, arms=arms)
+    return _plan(bandit, found, clock)
 
 
 def best_cycle(
-    bandit: Bandit, max_length: int, *, gap: float = 0.0, time_limit: float | None = None
-) -> Optimum:
-    """Return the best average of any cycle of at most ``max_length`` rounds.
+    bandit: Bandit,
+    max_length: int,
+    *,
+    allowed: ArrayLike | None = None,
+    gap: float = 0.0,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Plan the cycle of at most ``max_length`` rounds with the best average.
 
-    A cycle of n rounds is also one of 2n, so only lengths above half the limit are planned.
+    The plan is one turn of that cycle, in the same unit as :func:`plan_cycle`'s: ``value`` and
+    ``bound`` count a turn of its own length, ``per_round`` is the average. A cycle of n rounds is
+    also one of 2n, so only lengths above half the limit are planned.
 
     Examples
     --------
     >>> from lastswitch.instances import five_arms
-    >>> best_cycle(five_arms(), 8).fraction  # the best of all takes nine rounds
-    Fraction(251, 600)
+    >>> best = best_cycle(five_arms(), 8)  # the best of all takes nine rounds
+    >>> len(best.block), round(best.per_round, 6), best.optimal
+    (6, 0.418333, True)
     """
-    from lastswitch.planning.optima import TOLERANCE, Optimum, cycle_fraction
-
-    began = time.perf_counter()
     limit = checked_length(max_length)
     check_bandit("best_cycle", bandit)
     check_limits(gap, time_limit)
-    deadline = math.inf if time_limit is None else began + time_limit
-    ceiling = average_bound(bandit)
-    best, best_mean, bound = [0], -math.inf, -math.inf
+    arms = _allowed(bandit, allowed)
+    clock = Clock(time_limit, progress)
+    best, bound = Cycle((arms[0],), -math.inf, math.inf), -math.inf
+    ceiling = _frequencies(bandit, arms).least(clock)
     for length in range(limit, limit // 2, -1):
-        left = deadline - time.perf_counter()
-        plan = plan_cycle(
-            bandit,
-            length,
-            gap=gap,
-            time_limit=None if math.isinf(left) else max(left / (length - limit // 2), 1e-3),
-        )
-        bound = max(bound, plan.bound / length)
-        if plan.value / length > best_mean:
-            best, best_mean = list(plan.block), plan.value / length
-        if best_mean >= ceiling - TOLERANCE:
+        part = clock.part(1 / (length - limit // 2))
+        found = search_cycle(bandit, length, gap=gap, clock=part, arms=arms)
+        bound = max(bound, found.bound / length)
+        if found.value * len(best.block) > best.value * length:
+            best = found
+        mean = best.value / len(best.block)
+        if ceiling <= mean + rounding(mean):
             break
-    cycle = tuple(shortest_period(best))
-    value: Fraction = cycle_fraction(bandit, cycle) / len(cycle)
-    bound = max(min(bound, ceiling), float(value))
-    return Optimum(
-        value=float(value),
-        bound=bound,
-        exact=bound - float(value) <= TOLERANCE,
-        fraction=value,
-        cycle=cycle,
-        seconds=time.perf_counter() - began,
+        if found.interrupted or clock.over:
+            bound = max(bound, ceiling)  # of the lengths not looked at
+            break
+    block = tuple(shortest_period(list(best.block)))
+    value = cycle_reward(bandit, block)
+    most = max(min(bound, ceiling) * len(block), value)
+    return _plan(bandit, Cycle(block, value, most), clock)
+
+
+class Cycle(NamedTuple):
+    """A cycle, what one turn of it pays, and what none of its length can exceed."""
+
+    block: tuple[int, ...]
+    value: float
+    bound: float
+    interrupted: bool = False
+
+
+def search_cycle(
+    bandit: Bandit, length: int, *, gap: float, clock: Clock, arms: list[int] | None = None
+) -> Cycle:
+    """Return the best cycle of ``length`` rounds found within the time; never without one."""
+    search = _Search(bandit, length, gap, clock, arms or list(range(bandit.n_arms)))
+    search.run()
+    return Cycle(tuple(search.block), search.value, search.bound, search.interrupted)
+
+
+def _plan(bandit: Bandit, found: Cycle, clock: Clock) -> Plan:
+    """Return the plan of a cycle: the problem of one turn that starts where the cycle settles."""
+    start = settled_state(bandit, list(found.block))
+    return plan_of(
+        BlockProblem.from_bandit(bandit, len(found.block), start),
+        Solution(found.block, found.bound),
+        solver="certified",
+        seconds=clock.seconds,
+        names=tuple(bandit.names),
+        repeats=True,
     )
+
+
+def _allowed(bandit: Bandit, allowed: ArrayLike | None) -> list[int]:
+    """Return the arms a cycle may use."""
+    if allowed is None:
+        return list(range(bandit.n_arms))
+    if as_array(allowed).ndim > 1:
+        raise PlanError(
+            "a cycle has no first slot, so allowed cannot be a table by slot; give one True or "
+            "False per arm, or plan a few turns as one block: plan_block(bandit, 3 * length, "
+            "allowed=np.tile(mask, (3, 1)))."
+        )
+    arms: list[int] = np.flatnonzero(as_allowed(allowed, bandit.n_arms, PlanError)).tolist()
+    return arms
+
+
+def _frequencies(bandit: Bandit, arms: list[int]) -> Frequencies:
+    return frequencies(tuple(bandit.curves[arm] for arm in arms))
 
 
 def settled_state(bandit: Bandit, cycle: list[int]) -> States:
@@ -154,51 +210,96 @@ def settled_state(bandit: Bandit, cycle: list[int]) -> States:
 
 
 class _Search:
-    """One call of :func:`plan_cycle`: the best cycle so far, and the clock."""
+    """One search for a cycle: the best so far, what none can exceed, and the clock."""
 
     def __init__(
-        self,
-        bandit: Bandit,
-        length: int,
-        gap: float,
-        time_limit: float | None,
-        progress: Progress | None,
+        self, bandit: Bandit, length: int, gap: float, clock: Clock, arms: list[int]
     ) -> None:
-        self.bandit, self.length, self.gap, self.progress = bandit, length, gap, progress
-        self.began = time.perf_counter()
-        self.deadline = math.inf if time_limit is None else self.began + time_limit
-        self.machines = [arm_states(curve) for curve in bandit.curves]
-        ends = [curve.streak[-1] for curve in bandit.curves]
-        self.block = [int(np.argmax(ends))] * length
-        self.value = length * max(ends)
+        self.bandit, self.length, self.gap, self.clock, self.arms = bandit, length, gap, clock, arms
+        self.machines = {arm: arm_states(bandit.curves[arm]) for arm in arms}
+        self.steady = max(arms, key=lambda arm: bandit.curves[arm].streak[-1])
+        self.block = [self.steady] * length
+        self.value = cycle_reward(bandit, self.block)
+        self.bound = length * max(max(machine.pay) for machine in self.machines.values())
+        self.interrupted = False
 
-    def run(self) -> float:
-        """Search, and return a bound on all cycles; Ctrl-C stops it like a time limit."""
-        if self.length == 1 or self.bandit.n_arms == 1:
-            return self.value
+    def run(self) -> None:
+        """Search until proven, good enough, out of time or interrupted by Ctrl-C."""
+        if self.length == 1 or len(self.arms) == 1:
+            self.bound = self.value
+            return
         try:
-            return self.search_shares()
+            self.search()
         except KeyboardInterrupt:
-            return max(self.value, self.ceiling(list(range(self.bandit.n_arms))))
+            self.interrupted = True
+        self.bound = max(self.bound, self.value)
 
-    def search_shares(self) -> float:
-        """Search every arm's share of the cycles; return a bound on all of them."""
+    def search(self) -> None:
+        """Bound all cycles, find a first one, drop the arms that cannot improve on it, search."""
+        frequency = _frequencies(self.bandit, self.arms)
+        self.lower(self.length * frequency.least(self.clock))
+        reach = self.reaches(frequency)
+        if self.length * len(self.arms) > SCOUT_FROM and not self.good_enough(self.bound):
+            self.scout(reach)
+        kept = [arm for arm in self.arms if not self.good_enough(reach[arm])]
+        dropped = [reach[arm] for arm in self.arms if self.good_enough(reach[arm])]
+        # A cycle of kept arms only, or one that uses a dropped arm.
+        shares = self.search_shares(kept, frequency) if kept else self.value
+        self.lower(max([self.value, shares, *dropped]))
+
+    def lower(self, bound: float) -> None:
+        """Take note of a bound on all cycles."""
+        self.bound = min(self.bound, bound)
+        self.clock.tell(self.value, self.bound)
+
+    def good_enough(self, bound: float) -> bool:
+        """Tell whether cycles worth at most ``bound`` need not be looked for."""
+        return bound <= self.value + max(self.gap * self.value, rounding(self.value))
+
+    def reaches(self, frequency: Frequencies) -> dict[int, float]:
+        """Return, for each arm, what no cycle that uses it can exceed."""
+        from lastswitch.planning.backward import best_used_total
+
+        price, most, gains = frequency.best_price()
+        reach = np.empty(len(gains))
+        for k, machine in enumerate(frequency.kinds):
+            moves = np.array(machine.on_pull), np.array(machine.on_idle)
+            pay = np.array(machine.pay) - price
+            # Cut after the first pull of a run, which comes last.
+            used = best_used_total(pay, *moves, machine.at(-1), self.length)
+            reach[k] = self.length * (most - gains[k]) + used
+        reach = np.minimum(reach, self.bound)
+        return dict(zip(self.arms, reach[frequency.kind_of].tolist(), strict=True))
+
+    def search_shares(self, kept: list[int], frequency: Frequencies) -> float:
+        """Search every arm's share of the cycles of ``kept``; return a bound on all of them."""
         bound = self.value
-        if self.length * self.bandit.n_arms > SCOUT_FROM:
-            self.scout()
-        kinds, given_up = self.ordered_kinds(), False
+        kinds = self.ordered_kinds(kept, frequency)
         for k in range(len(kinds)):
             users = [arm for members in kinds[k:] for arm in members]
             ceiling = self.ceiling(users)
-            if ceiling <= self.value + self.slack:
-                break  # nor can any later share: it uses fewer arms
-            if given_up or time.perf_counter() > self.deadline:
+            if self.good_enough(ceiling):
+                return max(bound, ceiling)  # as for any later share: it uses fewer arms
+            states = self.length**2 * sum(len(self.machines[members[0]]) for members in kinds[k:])
+            if self.clock.over or states > STATES_PER_SECOND * self.clock.left:
                 return max(bound, ceiling)
-            share = self.solve_share(users)
-            bound = max(bound, min(share, ceiling))
-            # Stopped by the clock, by Ctrl-C or by memory: the next share would not fare better.
-            given_up = share > self.value * (1 + self.gap) + self.slack
-        return max(bound, self.value)
+            share = min(self.solve_share(users), ceiling)
+            bound = max(bound, share)
+            if self.interrupted or not self.good_enough(share):
+                # Stopped by the clock, by Ctrl-C or by memory: the next would not fare better.
+                rest = [arm for members in kinds[k + 1 :] for arm in members]
+                return max(bound, self.ceiling(rest)) if rest else bound
+        return bound
+
+    def ceiling(self, users: list[int]) -> float:
+        """Return the frequency bound on cycles of these arms, from the prices tried so far."""
+        frequency = _frequencies(self.bandit, self.arms)
+        place = dict(zip(self.arms, frequency.kind_of.tolist(), strict=True))
+        counts = np.bincount([place[arm] for arm in users], minlength=len(frequency.kinds))
+        known = self.length * frequency.known(counts)
+        if self.good_enough(known) or len(users) > CLOSELY:
+            return known
+        return min(known, self.length * _frequencies(self.bandit, users).least(self.clock))
 
     def offer(self, block: list[int]) -> None:
         """Make ``block`` the best cycle so far if it is."""
@@ -206,69 +307,42 @@ class _Search:
         if value > self.value:
             self.block, self.value = block, value
 
-    def scout(self) -> None:
+    def scout(self, reach: dict[int, float]) -> None:
         """Find a first cycle by planning blocks, each valued as if the last one came again.
 
         The first block earns nothing on first pulls. From then on a block is planned with, at its
-        end, what the first pulls of the block before would pay after it.
+        end, what the first pulls of the block before would pay after it. Only the arms that can
+        reach most take part.
         """
+        from lastswitch.bandit import Bandit
         from lastswitch.planning.certified import solve
 
-        left = (self.deadline - time.perf_counter()) * SCOUT_SHARE
-        until = time.perf_counter() + min(left, SCOUT_SECONDS)
-        problem = BlockProblem.from_bandit(self.bandit, self.length)
+        users = sorted(self.arms, key=lambda arm: -reach[arm])[: self.length + SCOUT_MORE]
+        few = Bandit([self.bandit.curves[arm] for arm in users])
+        until = self.clock.part(SCOUT_SHARE, most=SCOUT_SECONDS)
+        problem = BlockProblem.from_bandit(few, self.length, "unknown")
         for _ in range(SCOUT_BLOCKS):
-            left = max(until - time.perf_counter(), 1e-3)
-            found = solve(problem, gap=SCOUT_GAP, time_limit=left)
+            found = solve(problem, gap=SCOUT_GAP, time_limit=until.limit)
             block = [int(arm) for arm in found.block]
-            self.offer(block)
+            self.offer([users[arm] for arm in block])
             if found.interrupted:
                 raise KeyboardInterrupt  # the search as a whole was meant
-            if time.perf_counter() > until or self.closed():
+            if until.over or self.good_enough(self.bound):
                 return
-            problem = self.followed_by(block)
+            problem = followed_by(few, block)
 
-    def closed(self) -> bool:
-        """Tell whether the frequency bound alone proves the best cycle so far."""
-        return self.ceiling(list(range(self.bandit.n_arms))) <= self.value + self.slack
-
-    def followed_by(self, block: list[int]) -> BlockProblem:
-        """Return the problem of a block after which ``block`` comes again."""
-        problem = BlockProblem.from_bandit(self.bandit, self.length)
-        idle = np.arange(1, self.length + 1)
-        rest, streak = [], []
-        for arm, curve in enumerate(self.bandit.curves):
-            first = block.index(arm) if arm in block else self.length // 2
-            rest.append(curve(idle + first))
-            streak.append([curve(first or -1)])
-        end = Terminal(np.array(rest), np.array(streak), np.zeros(self.bandit.n_arms))
-        return BlockProblem(problem.rest, problem.streak, problem.first, terminal=end)
-
-    @property
-    def slack(self) -> float:
-        """What rounding alone may add."""
-        return rounding(self.value)
-
-    def ordered_kinds(self) -> list[list[int]]:
+    def ordered_kinds(self, kept: list[int], frequency: Frequencies) -> list[list[int]]:
         """Return the arms by kind (likes together), the kind hardest to miss first.
 
         Of likes, only the first ever leads: a cycle without it can swap it in.
         """
-        kinds: dict[object, list[int]] = {}
-        for arm, machine in enumerate(self.machines):
-            kinds.setdefault(machine.behaviour, []).append(arm)
-        if len(kinds) == 1:
-            return list(kinds.values())
-        everyone = range(self.bandit.n_arms)
-        without = {
-            kind: self.ceiling([arm for arm in everyone if arm not in members])
-            for kind, members in kinds.items()
-        }
-        return [kinds[kind] for kind in sorted(kinds, key=lambda kind: without[kind])]
-
-    def ceiling(self, arms: list[int]) -> float:
-        """Return the frequency bound on a cycle of these arms."""
-        return self.length * curves_bound(tuple(self.bandit.curves[arm] for arm in arms))
+        gains = frequency.best_price()[2]
+        kind_of = dict(zip(self.arms, frequency.kind_of.tolist(), strict=True))
+        kinds: dict[int, list[int]] = {}
+        for arm in kept:
+            kinds.setdefault(kind_of[arm], []).append(arm)
+        order = sorted(kinds, key=lambda kind: -len(kinds[kind]) * gains[kind])
+        return [kinds[kind] for kind in order]
 
     def solve_share(self, users: list[int]) -> float:
         """Search the cycles of ``users`` that use the first of them; return a bound on them."""
@@ -277,18 +351,36 @@ class _Search:
         from lastswitch.planning.search import Search
 
         announce("planning", advance)
-        left = self.deadline - time.perf_counter()
-        seconds = None if math.isinf(left) else max(left, 1e-3)
         automata = cycle_automata([self.machines[arm] for arm in users], self.length)
-        search = Search(automata, self.gap, seconds, self.progress)
+
+        def tell(seconds: float, value: float, bound: float) -> None:
+            self.clock.tell(value, self.bound)
+
+        search = Search(automata, self.gap, self.clock.limit, tell)
         # A cycle of another share, or cut elsewhere: no block of these automata, but its value
         # is what a block has to beat.
         search.block, search.value = np.array(self.block), self.value
-        with contextlib.suppress(KeyboardInterrupt):  # its best so far, and a bound, are at hand
+        try:
             search.run()
+        except KeyboardInterrupt:  # its best so far, and a bound, are at hand
+            self.interrupted = True
         if search.value > self.value:
             self.offer([users[arm] for arm in search.block])
         return search.reported_bound()
+
+
+def followed_by(bandit: Bandit, block: list[int]) -> BlockProblem:
+    """Return the problem of a block after which ``block`` comes again."""
+    length = len(block)
+    problem = BlockProblem.from_bandit(bandit, length, "unknown")
+    idle = np.arange(1, length + 1)
+    rest, streak = [], []
+    for arm, curve in enumerate(bandit.curves):
+        first = block.index(arm) if arm in block else length // 2
+        rest.append(curve(idle + first))
+        streak.append([curve(first or -1)])
+    end = Terminal(np.array(rest), np.array(streak), np.zeros(bandit.n_arms))
+    return BlockProblem(problem.rest, problem.streak, problem.first, terminal=end)
 
 
 def cycle_automata(machines: list[ArmStates], length: int) -> Automata:

@@ -18,15 +18,18 @@ intersecting tangents; any λ at all gives a valid bound, so rounding cannot spo
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lastswitch._checks import check_bandit
+from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.arm_states import ArmStates, arm_states
+from lastswitch.planning.clock import Clock, OutOfTime
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -50,35 +53,124 @@ def average_bound(bandit: Bandit) -> float:
     0.833333
     """
     check_bandit("average_bound", bandit)
-    return curves_bound(bandit.curves)
+    return frequencies(bandit.curves).least()
 
 
-@lru_cache(maxsize=1024)  # planning cycles asks for the same arms at every length
-def curves_bound(curves: tuple[Curve, ...]) -> float:
-    """Return the :func:`average_bound` of arms with these curves."""
-    machines = [arm_states(curve) for curve in curves]
-    kinds = {machine.behaviour: machine for machine in machines}
-    counts = Counter(machine.behaviour for machine in machines)
-    alone = [(_Alone(kinds[kind]), count) for kind, count in counts.items()]
-
-    def at(price: float) -> tuple[float, float]:
-        value, slope = price, 1.0
-        for arm, count in alone:
-            gain, pulls = arm.best(price)
-            value += count * gain
-            slope -= count * pulls
-        return value, slope
-
-    # Pays lie in [0, 1]: below -(states + 1) every arm would always play, above 1 none would.
-    deepest = max(len(machine) for machine in machines)
-    return _least(at, -(deepest + 1.0), 1.0 + 1e-9)
+@lru_cache(maxsize=64)  # planning cycles asks for the same arms at every length
+def frequencies(curves: tuple[Curve, ...]) -> Frequencies:
+    """Return the bound of arms with these curves, whatever of it is known already."""
+    return Frequencies(curves)
 
 
-def total_bound(bandit: Bandit, horizon: int, start: States) -> float:
+class Frequencies:
+    """The bound λ + Σ_i g_i(λ) of some arms, at every price λ tried so far.
+
+    ``kinds`` holds the machines that differ and ``kind_of`` the kind of each arm. All kinds are
+    one graph of separate parts, so that a price costs one call whatever the number of arms.
+
+    Examples
+    --------
+    >>> from lastswitch import Curve
+    >>> Frequencies([Curve([0.0, 0.9], [0.0]), Curve([0.3], [0.3])]).least()
+    0.5
+    """
+
+    def __init__(self, curves: Iterable[Curve]) -> None:
+        machines = [arm_states(curve) for curve in curves]
+        place: dict[object, int] = {}
+        self.kind_of = np.array([place.setdefault(m.behaviour, len(place)) for m in machines])
+        self.kinds: list[ArmStates] = [machines[k] for k in np.unique(self.kind_of, True)[1]]
+        self.counts = np.bincount(self.kind_of)
+        sizes = [len(machine) for machine in self.kinds]
+        self.begins = np.concatenate([[0], np.cumsum(sizes)])
+        self.pay = np.concatenate([machine.pay for machine in self.kinds])
+        # Pays of any size are brought near 1 by a power of 2, which changes no digit.
+        self.unit = power_of_two(float(self.pay.max()))
+        self.most = float(self.pay.max())
+        self._prices: list[float] = []
+        self._gains: list[FloatArray] = []
+        self._least: float | None = None
+        self._edges = self._graph()
+
+    def _graph(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return first edges, targets and labels: each state idles, or is pulled (its label)."""
+        n = len(self.pay)
+        shift = np.repeat(self.begins[:-1], np.diff(self.begins))
+        moves = [np.concatenate([getattr(m, way) for m in self.kinds]) for way in _MOVES]
+        target = np.stack([moves[0] + shift, moves[1] + shift], axis=1).astype(np.int32).ravel()
+        label = np.stack([np.full(n, n), np.arange(n)], axis=1).astype(np.int32).ravel()
+        return np.arange(0, 2 * n + 1, 2), target, label
+
+    def at(self, price: float) -> tuple[float, float]:
+        """Return the bound at ``price`` and its slope, and remember every kind's share of it."""
+        from lastswitch.planning.mean_cycle import howard, part_gains
+
+        weight = np.append((self.pay - price) / self.unit, 0.0)
+        edges = (*self._edges, weight)
+        _, choice, gain, bias = howard(*edges, _MAX_ITERATIONS)
+        gains, pulls = part_gains(*edges, self.begins, choice, gain, bias)
+        self._prices.append(price)
+        self._gains.append(gains * self.unit)
+        value = price + math.fsum(self.counts * self._gains[-1])
+        return value, 1.0 - float(self.counts @ pulls)
+
+    def least(self, clock: Clock | None = None) -> float:
+        """Return the least bound; out of time, the least so far."""
+        if self._least is not None:
+            return self._least
+        # Below -(states + 1) pays every arm would always play, above the largest pay none would.
+        deepest = max(len(machine) for machine in self.kinds)
+        low, high = -(deepest + 1.0) * self.unit, self.most + 1e-9 * self.unit
+
+        def at(price: float) -> tuple[float, float]:
+            if clock is not None:
+                clock.check()
+            return self.at(price)
+
+        try:
+            self._least = min(_least(at, low, high), self.most)
+        except OutOfTime:
+            return self.known(self.counts)
+        return self._least
+
+    def known(self, counts: IntArray) -> float:
+        """Return the bound for so many arms of each kind from the prices tried so far."""
+        if not self._prices:
+            return self.most
+        values = np.array(self._prices) + np.array(self._gains) @ counts
+        return min(float(values.min()), self.most)
+
+    def best_price(self) -> tuple[float, float, FloatArray]:
+        """Return the price of the least bound so far, that bound, and each kind's gain in it."""
+        if not self._prices:
+            self.at(0.0)
+        values = np.array(self._prices) + np.array(self._gains) @ self.counts
+        best = int(values.argmin())
+        return self._prices[best], float(values[best]), self._gains[best]
+
+
+#: The fields of an arm's machine that hold its moves, idle first.
+_MOVES = ("on_idle", "on_pull")
+
+
+def power_of_two(size: float) -> float:
+    """Return a power of 2 about as large as ``size``, 1 for 0.
+
+    Examples
+    --------
+    >>> power_of_two(0.9), power_of_two(3e-11) * 2**34, power_of_two(0.0)
+    (1.0, 0.5, 1.0)
+    """
+    return math.ldexp(1.0, math.frexp(size)[1]) if size > 0 else 1.0
+
+
+def total_bound(
+    bandit: Bandit, horizon: int, start: States, clock: Clock | None = None
+) -> float:
     """Return an upper bound on the total of any policy over ``horizon`` rounds from ``start``.
 
     The same argument as :func:`average_bound`, with each arm's best own schedule over the horizon
-    in place of its best cycle.
+    in place of its best cycle. Out of time, the least bound so far.
 
     Examples
     --------
@@ -90,47 +182,33 @@ def total_bound(bandit: Bandit, horizon: int, start: States) -> float:
     from lastswitch.planning.backward import best_alone_total
 
     machines = [arm_states(curve) for curve in bandit.curves]
-    starts = [machine.at(int(tau)) for machine, tau in zip(machines, start, strict=True)]
+    alone = Counter(
+        (machine, machine.at(int(tau))) for machine, tau in zip(machines, start, strict=True)
+    )
     tables = [
-        (np.array(m.pay), np.array(m.on_pull), np.array(m.on_idle), state)
-        for m, state in zip(machines, starts, strict=True)
+        (np.array(m.pay), np.array(m.on_pull), np.array(m.on_idle), state, count)
+        for (m, state), count in alone.items()
     ]
+    most = max(max(machine.pay) for machine in machines)
+    unit = power_of_two(most)
+    least = [horizon * most]
 
     def at(price: float) -> tuple[float, float]:
         value, slope = price * horizon, float(horizon)
-        for pay, on_pull, on_idle, state in tables:
+        for pay, on_pull, on_idle, state, count in tables:
+            if clock is not None:
+                clock.check()
             best, pulls = best_alone_total(pay - price, on_pull, on_idle, state, horizon)
-            value += best
-            slope -= pulls
+            value += count * best
+            slope -= count * pulls
+        least[0] = min(least[0], value)
         return value, slope
 
-    return _least(at, -(horizon + 1.0), 1.0 + 1e-9)
-
-
-class _Alone:
-    """One arm left to itself: the graph of its states, where it is pulled or rests."""
-
-    def __init__(self, machine: ArmStates) -> None:
-        n = len(machine)
-        self.pay = np.array([*machine.pay, 0.0])
-        self.pulled = np.array([*[1.0] * n, 0.0])
-        self.first = np.arange(0, 2 * n + 1, 2)
-        self.target = np.array([machine.on_idle, machine.on_pull], dtype=np.int32).T.ravel()
-        self.label = np.array([[n] * n, range(n)], dtype=np.int32).T.ravel()
-
-    def best(self, price: float) -> tuple[float, float]:
-        """Return the best mean at ``price`` a pull (from above), and how often it pulls."""
-        from lastswitch.planning.mean_cycle import bias_violation, howard
-
-        edges = (self.first, self.target, self.label, self.pay - price * self.pulled)
-        state, choice, gain, bias = howard(*edges, _MAX_ITERATIONS)
-        here, length, pulls = state, 0, 0.0
-        while length == 0 or here != state:
-            length += 1
-            pulls += self.pulled[self.label[choice[here]]]
-            here = int(self.target[choice[here]])
-        best = float(gain[state])
-        return best + max(0.0, float(bias_violation(*edges, best, bias))), pulls / length
+    try:
+        _least(at, -(horizon + 1.0) * unit, most + 1e-9 * unit)
+    except OutOfTime:
+        pass
+    return float(least[0])
 
 
 def _least(at: Callable[[float], tuple[float, float]], low: float, high: float) -> float:
@@ -151,7 +229,7 @@ def _least(at: Callable[[float], tuple[float, float]], low: float, high: float) 
         floor = below + slope_below * (middle - low)
         value, slope = at(middle)
         least = min(least, value)
-        if value <= floor + _FLAT * max(1.0, abs(value)) or slope == 0.0:
+        if value <= floor + _FLAT * abs(value) or slope == 0.0:
             break
         if slope < 0:
             low, below, slope_below = middle, value, slope

@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch.planning.arm_states import ArmStates, arm_states
+from lastswitch.planning.clock import Clock
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
 
 UNLIMITED = np.iinfo(np.int64).max
+#: Moves of arms between two looks at the clock: some hundredths of a second.
+SLICE = 5_000_000
 _MAX_ARM_STATES = np.iinfo(np.int16).max
 
 
@@ -134,45 +137,56 @@ def group_arms(bandit: Bandit) -> Arms | None:
 
 
 def joint_graph(
-    arms: Arms, origin: list[int], max_states: int, max_depth: int = UNLIMITED
+    arms: Arms,
+    origin: list[int],
+    max_states: int,
+    max_depth: int = UNLIMITED,
+    clock: Clock | None = None,
 ) -> JointGraph | None:
-    """List what is reachable from ``origin``; None if that is more than ``max_states`` states."""
+    """List what is reachable from ``origin``; None if that is more than ``max_states`` states.
+
+    Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
+    """
     from lastswitch._kernels import announce
     from lastswitch.planning.mean_cycle import expand, index_states
 
     announce("optimum", expand)
-    n_arms, room, done = len(arms.order), 1024, False
+    n_arms, room = len(arms.order), 1024
     states = np.empty((room, n_arms), dtype=np.int16)
     states[0] = arms.sorted(origin)
     first, target = np.zeros(room + 1, dtype=np.int64), np.empty(room * n_arms, dtype=np.int32)
     label, progress = target.copy(), np.array([1, 0, 0, 0, 1])
-    while not done:
-        table = np.full(1 << (4 * room - 1).bit_length(), -1, dtype=np.int32)
-        index_states(table, states, progress[0])
-        done = expand(
-            arms.groups,
-            arms.offset,
-            arms.on_pull,
-            arms.on_idle,
-            max_depth,
-            states,
-            first,
-            target,
-            label,
-            table,
-            progress,
-        )
-        more = min(room, max_states + n_arms - room)
-        if progress[0] > max_states or (more <= 0 and not done):
+    table = _index(room)
+    index_states(table, states, 1)
+    tables = (arms.groups, arms.offset, arms.on_pull, arms.on_idle, max_depth)
+    slice_ = max(1, SLICE // n_arms**2)
+    while not expand(*tables, states, first, target, label, table, progress, slice_):
+        if clock is not None:
+            clock.check()
+            clock.tell(np.nan, np.nan)
+        if progress[0] > max_states:
             return None
-        if not done:
-            room += more
-            states, first = _with_room(states, more), _with_room(first, more)
-            target, label = (_with_room(edges, more * n_arms) for edges in (target, label))
+        if progress[0] + n_arms <= room and progress[1] + n_arms <= len(target):
+            continue  # it was the slice that ended
+        more = min(room, max_states + n_arms - room)
+        if more <= 0:
+            return None
+        room += more
+        states, first = _with_room(states, more), _with_room(first, more)
+        target, label = (_with_room(edges, more * n_arms) for edges in (target, label))
+        table = _index(room)
+        index_states(table, states, progress[0])
+    if progress[0] > max_states:
+        return None
     count, edges, expanded = progress[:3].tolist()
     first = first[: count + 1]
     first[expanded:] = edges  # states of the last round have no edges
     return JointGraph(arms, origin, states[:count], first, target[:edges], label[:edges])
+
+
+def _index(room: int) -> NDArray[np.int32]:
+    """Return an empty hash table for ``room`` states."""
+    return np.full(1 << (4 * room - 1).bit_length(), -1, dtype=np.int32)
 
 
 def _with_room(array: NDArray[Any], more: int) -> NDArray[Any]:

@@ -74,8 +74,11 @@ def expand(
     label: NDArray[np.int32],
     table: NDArray[np.int32],
     progress: Ints,
+    most: int,
 ) -> bool:
-    """List joint states breadth first until none is left (True) or the arrays are full (False).
+    """List joint states breadth first until none is left (True), or return False.
+
+    It stops when the arrays are full, or ``most`` states have been expanded in this call.
 
     Group g is the arms ``groups[g]:groups[g + 1]``; its states are ``offset[g]:offset[g + 1]`` of
     the move tables. The edges of state u are ``first[u]:first[u + 1]``. ``progress`` holds, and
@@ -85,12 +88,14 @@ def expand(
     n_arms, n_groups = states.shape[1], len(groups) - 1
     idle, moved = np.empty(n_arms, dtype=np.int16), np.empty(n_arms, dtype=np.int16)
     count, edges, node, depth, layer_end = progress
-    full = False
+    stopped, last = False, node + most
     while node < count:
         if node == layer_end:
             depth, layer_end = depth + 1, count
-        full = count + n_arms > len(states) or edges + n_arms > len(target)
-        if full or depth >= max_depth:
+        if depth >= max_depth:
+            break
+        stopped = count + n_arms > len(states) or edges + n_arms > len(target) or node >= last
+        if stopped:
             break
         for g in range(n_groups):
             for k in range(groups[g], groups[g + 1]):
@@ -118,11 +123,11 @@ def expand(
         first[node] = edges
     progress[0], progress[1], progress[2], progress[3] = count, edges, node, depth
     progress[4] = layer_end
-    return not full
+    return not stopped
 
 
 @jit
-def _evaluate(
+def evaluate(
     choice: Ints,
     target: NDArray[np.int32],
     weight: Floats,
@@ -165,6 +170,65 @@ def _evaluate(
 
 
 @jit
+def greedy_choice(
+    first: Ints, target: NDArray[np.int32], label: NDArray[np.int32], weight: Floats
+) -> tuple[Ints, Floats, Floats]:
+    """Return the best paying edge of each state, and the gain and bias of these choices."""
+    n = len(first) - 1
+    choice = np.empty(n, dtype=np.int64)
+    for u in range(n):
+        choice[u] = first[u]
+        for e in range(first[u] + 1, first[u + 1]):
+            if weight[label[e]] > weight[label[choice[u]]]:
+                choice[u] = e
+    gain, bias = np.zeros(n), np.zeros(n)
+    evaluate(choice, target, weight, label, gain, bias)
+    return choice, gain, bias
+
+
+@jit
+def improve(
+    first: Ints,
+    target: NDArray[np.int32],
+    label: NDArray[np.int32],
+    weight: Floats,
+    gain: Floats,
+    bias: Floats,
+    low: int,
+    high: int,
+    choice: Ints,
+) -> bool:
+    """Improve the choices of the states ``low:high`` in place; tell whether any changed."""
+    changed = False
+    for u in range(low, high):
+        best = choice[u]
+        best_gain = gain[target[best]]
+        for e in range(first[u], first[u + 1]):
+            if gain[target[e]] > best_gain + EPSILON:
+                best, best_gain = e, gain[target[e]]
+        if best == choice[u]:
+            best_bias = bias[u]
+            for e in range(first[u], first[u + 1]):
+                v = target[e]
+                if gain[v] >= best_gain - EPSILON:
+                    reached = weight[label[e]] - best_gain + bias[v]
+                    if reached > best_bias + EPSILON * max(1.0, abs(best_bias)):
+                        best, best_bias = e, reached
+        if best != choice[u]:
+            choice[u] = best
+            changed = True
+    return changed
+
+
+@jit
+def onto_cycle(choice: Ints, target: NDArray[np.int32], state: int, steps: int) -> int:
+    """Return where ``steps`` choices lead from ``state``: past the transient part, if enough."""
+    for _ in range(steps):
+        state = target[choice[state]]
+    return state
+
+
+@jit
 def howard(
     first: Ints,
     target: NDArray[np.int32],
@@ -178,40 +242,47 @@ def howard(
     state, and the gain and bias of each state under those choices.
     """
     n = len(first) - 1
-    choice = np.empty(n, dtype=np.int64)
-    for u in range(n):
-        choice[u] = first[u]
-        for e in range(first[u] + 1, first[u + 1]):
-            if weight[label[e]] > weight[label[choice[u]]]:
-                choice[u] = e
-    gain, bias = np.zeros(n), np.zeros(n)
-    _evaluate(choice, target, weight, label, gain, bias)
+    choice, gain, bias = greedy_choice(first, target, label, weight)
     for _ in range(max_iterations):
-        changed = False
-        for u in range(n):
-            best = choice[u]
-            best_gain = gain[target[best]]
-            for e in range(first[u], first[u + 1]):
-                if gain[target[e]] > best_gain + EPSILON:
-                    best, best_gain = e, gain[target[e]]
-            if best == choice[u]:
-                best_bias = bias[u]
-                for e in range(first[u], first[u + 1]):
-                    v = target[e]
-                    if gain[v] >= best_gain - EPSILON:
-                        reached = weight[label[e]] - best_gain + bias[v]
-                        if reached > best_bias + EPSILON * max(1.0, abs(best_bias)):
-                            best, best_bias = e, reached
-            if best != choice[u]:
-                choice[u] = best
-                changed = True
-        if not changed:
+        if not improve(first, target, label, weight, gain, bias, 0, n, choice):
             break
-        _evaluate(choice, target, weight, label, gain, bias)
-    best_state = int(np.argmax(gain))
-    for _ in range(n):  # from the transient part onto the cycle
-        best_state = target[choice[best_state]]
-    return best_state, choice, gain, bias
+        evaluate(choice, target, weight, label, gain, bias)
+    return onto_cycle(choice, target, int(np.argmax(gain)), n), choice, gain, bias
+
+
+@jit
+def part_gains(
+    first: Ints,
+    target: NDArray[np.int32],
+    label: NDArray[np.int32],
+    weight: Floats,
+    begins: Ints,
+    choice: Ints,
+    gain: Floats,
+    bias: Floats,
+) -> tuple[Floats, Floats]:
+    """Return, for each part ``begins[k]:begins[k + 1]`` of a graph in separate parts, two numbers.
+
+    The first bounds the mean of any of its cycles; the second is the share of edges on its best
+    one that are pulls, those with a label other than the last.
+    """
+    parts, idle = len(begins) - 1, len(weight) - 1
+    bounds, pulls = np.empty(parts), np.empty(parts)
+    for k in range(parts):
+        low, high = begins[k], begins[k + 1]
+        state = onto_cycle(choice, target, low + int(np.argmax(gain[low:high])), high - low)
+        best, here, length, pulled = gain[state], state, 0, 0
+        while length == 0 or here != state:
+            length += 1
+            if label[choice[here]] != idle:
+                pulled += 1
+            here = target[choice[here]]
+        excess = 0.0
+        for u in range(low, high):
+            for e in range(first[u], first[u + 1]):
+                excess = max(excess, weight[label[e]] + bias[target[e]] - bias[u] - best)
+        bounds[k], pulls[k] = best + excess, pulled / length
+    return bounds, pulls
 
 
 @jit

@@ -3,7 +3,7 @@
 Moves are known and deterministic, so with known curves the best average is a maximum mean cycle,
 and the best total a longest path, on the graph of joint states. Both are exact while that graph
 fits in memory (``max_states``); beyond, the answer is the best schedule found under a proven
-bound, and says so (``exact`` is False).
+bound, and says so (``optimal`` is False).
 
 The graph has at most as many states as the product of the arms' distinct states: a constant arm
 counts one, a curve flat from D on about D plus its streak, a season of period p about p, and arms
@@ -16,41 +16,43 @@ hundred thousand joint states reached, milliseconds for the paper's instances
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_bandit, check_limits, check_whole
-from lastswitch.blocks import block_pays
+from lastswitch.blocks import block_pays, cycle_reward
 from lastswitch.errors import PlanError
-from lastswitch.planning.frequency import average_bound, total_bound
-from lastswitch.planning.joint_states import group_arms, joint_graph, recurrent_state
+from lastswitch.planning.certificate import Certificate
+from lastswitch.planning.clock import Clock, OutOfTime
+from lastswitch.planning.frequency import frequencies, total_bound
+from lastswitch.planning.joint_states import JointGraph, group_arms, joint_graph, recurrent_state
+from lastswitch.planning.plan import Progress
 from lastswitch.planning.walks import best_cycle_of, best_walk
-from lastswitch.states import as_states, state_after
+from lastswitch.states import Start, as_start, state_after
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.states import States
 
-FORMAT = "lastswitch-optimum-1"
-#: A bound this close to the value is rounding, not doubt.
-TOLERANCE = 1e-9
+FORMAT = "lastswitch-optimum-2"
 #: Memory the graph may take before exactness is given up; a state takes about 160 + 16·K bytes.
 MAX_GRAPH_BYTES = 1 << 30
 #: Seconds, and lengths of the cycles to try, when the graph is too large to list.
 SEARCH_SECONDS = 10.0
 SEARCH_LENGTHS = (12, 24, 36, 48)
+#: What share of a time limit may go into listing joint states before a search is tried instead.
+LISTING_SHARE = 0.5
 _LARGEST_DENOMINATOR = 1_000_000
 
 
 @dataclass(frozen=True)
-class Optimum:
+class Optimum(Certificate):
     """The best a bandit can pay, with the schedule that pays it.
 
     Parameters
@@ -58,20 +60,15 @@ class Optimum:
     value
         What the schedule pays: per round for an average, in all for a total.
     bound
-        No policy (for ``best_cycle``, no cycle that short) can do better;
-        ``bound >= best possible >= value``.
-    exact
-        Whether ``value`` is the best possible (up to rounding).
+        No policy can do better; ``bound >= best possible >= value``.
     fraction
         ``value`` as an exact fraction. Pays are read as the simplest fraction with a denominator
         up to a million that rounds to the given number (0.95 is 19/20), and as the binary number
         itself if there is none.
-    cycle
-        For an average: the arms to repeat for ever.
-    sequence
-        For a total: the arm of every round.
+    block
+        The arms to play: for an average, to repeat for ever; for a total, one per round.
     horizon
-        For a total: the number of rounds.
+        For a total: the number of rounds. None for an average.
     states
         Joint states of the graph that was searched; 0 if it was too large to list.
     seconds
@@ -79,57 +76,46 @@ class Optimum:
 
     Examples
     --------
-    >>> best = Optimum(value=0.5, bound=0.6, exact=False, fraction=Fraction(1, 2), cycle=(0, 1))
+    >>> best = Optimum(value=0.5, bound=0.6, fraction=Fraction(1, 2), block=(0, 1))
     >>> print(best)
     best average found: 0.5 = 1/2 (nothing can exceed 0.6)
     """
 
     value: float
     bound: float
-    exact: bool
     fraction: Fraction
-    cycle: tuple[int, ...] = ()
-    sequence: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
     horizon: int | None = None
     states: int = 0
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.value <= self.bound + TOLERANCE * max(1.0, abs(self.bound)):
-            raise PlanError(
-                f"value {self.value} exceeds its own bound {self.bound}: the certificate is "
-                "broken; please report the bandit that gave it."
-            )
+        self._certify()
 
     @property
-    def gap(self) -> float:
-        """How much better, relative to ``value``, anything could possibly be."""
-        return max(0.0, self.bound - self.value) / max(abs(self.value), 1e-12)
+    def repeats(self) -> bool:
+        """Whether the block is a cycle, to be repeated for ever: that of an average is."""
+        return self.horizon is None
 
     def to_dict(self, names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return plain values, for JSON; arms by name if ``names`` are given.
 
         Examples
         --------
-        >>> best = Optimum(0.5, 0.5, True, Fraction(1, 2), cycle=(0, 1))
-        >>> best.to_dict(["jazz", "talk"])["cycle"]
+        >>> best = Optimum(0.5, 0.5, Fraction(1, 2), block=(0, 1))
+        >>> best.to_dict(["jazz", "talk"])["block"]
         ['jazz', 'talk']
         """
-
-        def arms(played: tuple[int, ...]) -> list[Any]:
-            return [arm if names is None else names[arm] for arm in played]
-
-        schedule: dict[str, Any] = {"cycle": arms(self.cycle)}
-        if self.horizon is not None:
-            schedule = {"horizon": self.horizon, "sequence": arms(self.sequence)}
         return {
             "format": FORMAT,
             "value": self.value,
             "fraction": str(self.fraction),
             "bound": self.bound,
             "gap": self.gap,
-            "exact": self.exact,
-            **schedule,
+            "optimal": self.optimal,
+            "horizon": self.horizon,
+            "block": [arm if names is None else names[arm] for arm in self.block],
+            "repeats": self.repeats,
             "states": self.states,
             "seconds": self.seconds,
         }
@@ -139,13 +125,17 @@ class Optimum:
         shown = f"{self.value:.6g}"
         if self.fraction.denominator <= _LARGEST_DENOMINATOR and self.fraction.denominator > 1:
             shown += f" = {self.fraction}"
-        if self.exact:
-            return f"best {what}: {shown} (exact)"
+        if self.optimal:
+            return f"best {what}: {shown} (proven optimal)"
         return f"best {what} found: {shown} (nothing can exceed {self.bound:.6g})"
 
 
 def optimal_average(
-    bandit: Bandit, *, max_states: int | None = None, time_limit: float | None = None
+    bandit: Bandit,
+    *,
+    max_states: int | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
 ) -> Optimum:
     """Return the best long-run average reward of ``bandit`` and a cycle that earns it.
 
@@ -158,49 +148,59 @@ def optimal_average(
         The bandit; its noise and start play no part.
     max_states
         Joint states to list at most; by default what fits in a gigabyte, a few million. Beyond,
-        the answer is the best cycle found, with ``exact=False`` and a proven ``bound``.
+        the best cycle found is returned under a bound.
     time_limit
-        Seconds to spend looking for a good cycle when the graph is too large (default 10).
+        Stop after about this many seconds with the best cycle so far and a bound. Without one, a
+        search beyond ``max_states`` still stops after ten seconds. Ctrl-C stops it as well.
+    progress
+        Called now and then with (seconds so far, best value, bound).
 
     Examples
     --------
     >>> from lastswitch import Bandit, Curve
     >>> best = optimal_average(Bandit([Curve([1], [0]), Curve([0, 1], [0])]))
-    >>> best.fraction, best.cycle, best.exact
+    >>> best.fraction, best.block, best.optimal
     (Fraction(2, 3), (0, 0, 1), True)
     """
-    began = time.perf_counter()
     check_bandit("optimal_average", bandit)
     check_limits(0.0, time_limit)
     limit = _most_states(bandit, max_states)
+    clock = Clock(time_limit, progress)
     arms = group_arms(bandit)
-    graph = joint_graph(arms, recurrent_state(arms), limit) if arms else None
+    graph = None
+    if arms is not None:
+        with _until(clock):
+            part = clock.part(LISTING_SHARE)
+            graph = joint_graph(arms, recurrent_state(arms), limit, clock=part)
+    ceiling = frequencies(bandit.curves)
     if graph is None:
-        cycle = _long_cycle(bandit, time_limit)
-        value = cycle_fraction(bandit, cycle) / len(cycle)
-        bound = max(average_bound(bandit), float(value))
+        block = _long_cycle(bandit, clock)
+        value = cycle_fraction(bandit, block) / len(block)
+        bound = ceiling.least(clock)
     else:
-        cycle, bound = best_cycle_of(graph)
-        value = cycle_fraction(bandit, cycle) / len(cycle)
-        bound = _closed(value, bound, bandit, len(cycle), len(graph))
+        block, bound = best_cycle_of(graph, clock)
+        value = cycle_fraction(bandit, block) / len(block)
+        bound = _closed(value, bound, bandit, len(block), len(graph))
+        if bound > value:
+            bound = min(bound, ceiling.least(clock))
     return Optimum(
         value=float(value),
-        bound=bound,
-        exact=bound - float(value) <= TOLERANCE,
+        bound=max(bound, float(value)),
         fraction=value,
-        cycle=cycle,
+        block=block,
         states=0 if graph is None else len(graph),
-        seconds=time.perf_counter() - began,
+        seconds=clock.seconds,
     )
 
 
 def optimal_total(
     bandit: Bandit,
     horizon: int,
-    start: ArrayLike | None = None,
+    start: Start = "initial",
     *,
     max_states: int | None = None,
     time_limit: float | None = None,
+    progress: Progress | None = None,
 ) -> Optimum:
     """Return the best total reward over ``horizon`` rounds: the comparator of the regret.
 
@@ -211,45 +211,73 @@ def optimal_total(
     horizon
         The number of rounds T.
     start
-        The state to start from; the bandit's own if not given.
-    max_states, time_limit
+        Where the arms stand: ``"initial"`` (as the bandit says) or a state vector. A total is
+        earned from somewhere, so ``"unknown"`` is refused; ``plan_block`` takes it.
+    max_states, time_limit, progress
         As for :func:`optimal_average`.
 
     Examples
     --------
     >>> from lastswitch import Bandit, Curve
     >>> best = optimal_total(Bandit([Curve([1], [0]), Curve([0, 1], [0])]), horizon=6)
-    >>> best.value, best.exact
+    >>> best.value, best.optimal
     (5.0, True)
     """
-    began = time.perf_counter()
     check_bandit("optimal_total", bandit)
     check_limits(0.0, time_limit)
     rounds = check_whole("horizon", horizon, 1, PlanError)
-    taus = bandit.start() if start is None else as_states(start)
-    bandit.means(taus)  # refuses a state that does not fit the bandit
-    arms = group_arms(bandit)
-    graph = None
-    if arms is not None:
-        origin = [machine.at(int(tau)) for machine, tau in zip(arms.machines, taus, strict=True)]
-        graph = joint_graph(arms, origin, _most_states(bandit, max_states), rounds)
-    if graph is None:
-        sequence, bound = _long_plan(bandit, rounds, taus, time_limit)
-        bound = min(bound, total_bound(bandit, rounds, taus))
+    taus = as_start(start, bandit.start())
+    if taus is None:
+        raise PlanError(
+            "a total needs to know where the arms start; give start='initial' or a state vector, "
+            "or plan a block from 'unknown' with plan_block."
+        )
+    limit = _most_states(bandit, max_states)
+    clock = Clock(time_limit, progress)
+    graph, walk = None, None
+    with _until(clock):
+        part = clock.part(LISTING_SHARE)
+        graph = _graph_from(bandit, taus, limit, rounds, part)
+        if graph is not None:
+            walk = best_walk(graph, rounds, part)
+    if walk is None:
+        graph = None
+        block, bound = _long_plan(bandit, rounds, taus, clock)
+        bound = min(bound, total_bound(bandit, rounds, taus, _bounded(clock)))
     else:
-        sequence, bound = best_walk(graph, rounds)
-    total = total_fraction(bandit, sequence, taus)
-    bound = max(bound, float(total))
+        block, bound = walk
+    total = total_fraction(bandit, block, taus)
     return Optimum(
         value=float(total),
-        bound=bound,
-        exact=bound - float(total) <= TOLERANCE * max(1.0, float(total)),
+        bound=max(bound, float(total)),
         fraction=total,
-        sequence=sequence,
+        block=block,
         horizon=rounds,
         states=0 if graph is None else len(graph),
-        seconds=time.perf_counter() - began,
+        seconds=clock.seconds,
     )
+
+
+@contextmanager
+def _until(clock: Clock) -> Iterator[None]:
+    """Leave what is inside when its time is over; on Ctrl-C the call as a whole ends soon."""
+    try:
+        yield
+    except OutOfTime:
+        pass
+    except KeyboardInterrupt:
+        clock.stop()
+
+
+def _graph_from(
+    bandit: Bandit, taus: States, limit: int, rounds: int, clock: Clock
+) -> JointGraph | None:
+    """Return the graph of what can be reached from ``taus``; None if that is too much."""
+    arms = group_arms(bandit)
+    if arms is None:
+        return None
+    origin = [machine.at(int(tau)) for machine, tau in zip(arms.machines, taus, strict=True)]
+    return joint_graph(arms, origin, limit, rounds, clock)
 
 
 def as_fraction(pay: float) -> Fraction:
@@ -314,29 +342,36 @@ def _closed(value: Fraction, bound: float, bandit: Bandit, length: int, states: 
     return max(bound, float(value))
 
 
-def _long_cycle(bandit: Bandit, time_limit: float | None) -> tuple[int, ...]:
-    """Return the best cycle found by planning cycles of growing length within the time."""
-    from lastswitch.planning.cycles import plan_cycle
+def _bounded(clock: Clock) -> Clock:
+    """Return the clock, or one that ends a search without end."""
+    return clock.part(1.0, most=SEARCH_SECONDS) if math.isinf(clock.left) else clock
 
-    seconds = SEARCH_SECONDS if time_limit is None else time_limit
-    plans = [
-        plan_cycle(bandit, length, time_limit=seconds / len(SEARCH_LENGTHS))
-        for length in SEARCH_LENGTHS
-    ]
-    return max(plans, key=lambda plan: plan.value / len(plan.block)).block
+
+def _long_cycle(bandit: Bandit, clock: Clock) -> tuple[int, ...]:
+    """Return the best cycle found by planning cycles of growing length within the time."""
+    from lastswitch.planning.cycles import search_cycle
+
+    clock = _bounded(clock)
+    best: tuple[int, ...] = ()
+    for k, length in enumerate(SEARCH_LENGTHS):
+        part = clock.part(1 / (len(SEARCH_LENGTHS) - k))
+        found = search_cycle(bandit, length, gap=0.0, clock=part)
+        best = max(best or found.block, found.block, key=lambda b: cycle_reward(bandit, b) / len(b))
+        if found.interrupted or clock.over:
+            break
+    return best
 
 
 def _long_plan(
-    bandit: Bandit, horizon: int, start: States, time_limit: float | None
+    bandit: Bandit, horizon: int, start: States, clock: Clock
 ) -> tuple[tuple[int, ...], float]:
     """Return a good sequence for a bandit whose graph is too large, and a bound if it has one."""
     from lastswitch.planning.solve import plan_block
 
     if horizon <= SEARCH_LENGTHS[-1]:
-        seconds = SEARCH_SECONDS if time_limit is None else time_limit
-        plan = plan_block(bandit, horizon, start=start, time_limit=seconds)
+        plan = plan_block(bandit, horizon, start=start, time_limit=_bounded(clock).limit)
         return plan.block, plan.bound
-    cycle = _long_cycle(bandit, time_limit)
+    cycle = _long_cycle(bandit, clock)
     turned = [(cycle[k:] + cycle[:k]) * (horizon // len(cycle) + 1) for k in range(len(cycle))]
     sequences = [sequence[:horizon] for sequence in turned]
     return max(sequences, key=lambda each: float(block_pays(bandit, each, start).sum())), math.inf

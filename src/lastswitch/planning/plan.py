@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lastswitch._checks import check_list, is_number
+from lastswitch._checks import check_flag, check_list
 from lastswitch.errors import FileError, InputTypeError, LastSwitchError, PlanError
 from lastswitch.planning._tables import FloatArray, IntArray
+from lastswitch.planning.certificate import Certificate, rounding
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import as_array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Relative size below which a difference between two sums of pays is rounding.
-TOLERANCE = 1e-9
-FORMAT = "lastswitch-plan-1"
+FORMAT = "lastswitch-plan-2"
 
 #: Called now and then during a long plan with (seconds so far, best value, bound).
 Progress = Callable[[float, float, float], None]
@@ -38,7 +37,7 @@ class Solution(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Certificate):
     """A block to play and its certificate: ``bound`` >= the best possible >= ``value``.
 
     Parameters
@@ -46,7 +45,7 @@ class Plan:
     block
         Arms in playing order.
     value
-        What the block is worth.
+        What the block is worth in all; for a cycle, one turn of it.
     bound
         No block is worth more.
     solver
@@ -58,8 +57,8 @@ class Plan:
     problem
         What was planned; lets the plan explain itself. For a cycle, the problem of one turn
         that starts in the state the cycle itself leaves.
-    cycle
-        Whether the block is meant to be repeated for ever.
+    repeats
+        Whether the block is a cycle, meant to be repeated for ever.
     prices
         Price of each slot at the best bound, a start for the next plan (``warm=plan``).
 
@@ -77,26 +76,17 @@ class Plan:
     seconds: float = 0.0
     names: tuple[str, ...] = ()
     problem: BlockProblem | None = field(default=None, repr=False)
-    cycle: bool = False
+    repeats: bool = False
     prices: FloatArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "block", _arms(self.block))
-        for name in ("value", "bound"):
-            number = getattr(self, name)
-            if not is_number(number):
-                raise PlanError(f"{name} must be a number, got {number!r}.")
-            object.__setattr__(self, name, float(number))
+        check_flag("repeats", self.repeats)
         if not (self.problem is None or isinstance(self.problem, BlockProblem)):
             raise InputTypeError(
                 f"problem must be a BlockProblem, got {type(self.problem).__name__}."
             )
-        # Written so that a NaN on either side is refused too.
-        if not self.value <= self.bound + rounding(self.value, self.bound):
-            raise PlanError(
-                f"value {self.value} is not within bound {self.bound}: the certificate is "
-                "broken; please report the problem that gave it."
-            )
+        self._certify()
         n_arms = max(self.block) + 1 if self.problem is None else self.problem.n_arms
         names = check_list("names", self.names, "one string per arm")
         names = names or [f"arm {i}" for i in range(n_arms)]
@@ -107,14 +97,14 @@ class Plan:
             )
 
     @property
-    def gap(self) -> float:
-        """How far below the best possible the value can be, relative to the value."""
-        return max(self.bound - self.value, 0.0) / max(abs(self.value), 1e-300)
+    def scale(self) -> float:
+        """The pays of the block summed up, each by its size."""
+        return 0.0 if self.problem is None else self.problem.size(self.block)
 
     @property
-    def optimal(self) -> bool:
-        """Whether the block is proven to be the best possible, up to rounding."""
-        return self.bound <= self.value + rounding(self.value, self.bound)
+    def per_round(self) -> float:
+        """What the block is worth per round."""
+        return self.value / len(self.block)
 
     def __str__(self) -> str:
         from lastswitch.planning.reading import calendar
@@ -142,10 +132,11 @@ class Plan:
             "bound": self.bound,
             "gap": self.gap,
             "optimal": self.optimal,
+            "per_round": self.per_round,
             "solver": self.solver,
             "seconds": self.seconds,
             "names": list(self.names),
-            "cycle": self.cycle,
+            "repeats": self.repeats,
             "prices": None if self.prices is None else self.prices.tolist(),
             "problem": None if self.problem is None else self.problem.to_dict(),
         }
@@ -165,7 +156,7 @@ class Plan:
             )
         try:
             prices, problem = data["prices"], data["problem"]
-            return cls(
+            plan = cls(
                 block=tuple(data["block"]),
                 value=data["value"],
                 bound=data["bound"],
@@ -173,9 +164,10 @@ class Plan:
                 seconds=data["seconds"],
                 names=tuple(data["names"]),
                 problem=None if problem is None else BlockProblem.from_dict(problem),
-                cycle=data["cycle"],
+                repeats=data["repeats"],
                 prices=None if prices is None else np.asarray(prices, dtype=np.float64),
             )
+            plan._evaluate_again()
         except KeyError as error:
             raise FileError(
                 f"the plan lacks its entry {error}; write it with to_dict()."
@@ -186,6 +178,20 @@ class Plan:
             raise FileError(
                 f"the plan cannot be read: {error}; write it with to_dict()."
             ) from error
+        return plan
+
+    def _evaluate_again(self) -> None:
+        """Refuse a value that is not the block's, or a bound that nothing supports."""
+        if self.problem is None:
+            return
+        value = self.problem.value(self.block)
+        if not abs(value - self.value) <= rounding(value, self.value, self.scale):
+            raise FileError(
+                f"the plan says that its block is worth {self.value}, and it is worth {value}; "
+                "the file was changed: plan again."
+            )
+        if not np.isfinite(self.bound):
+            raise FileError(f"the plan's bound must be finite, got {self.bound}; plan again.")
 
 
 def _arms(block: Sequence[int] | IntArray) -> tuple[int, ...]:
@@ -196,14 +202,3 @@ def _arms(block: Sequence[int] | IntArray) -> tuple[int, ...]:
     if arms.ndim != 1 or not np.issubdtype(arms.dtype, np.integer) or arms.min() < 0:
         raise PlanError(f"block must list arms by number, 0 or more; got {block!r}.")
     return tuple(arms.tolist())
-
-
-def rounding(*values: float) -> float:
-    """Return how much two sums of the given sizes may differ by rounding alone.
-
-    Examples
-    --------
-    >>> rounding(0.5, -2.0)
-    2e-09
-    """
-    return TOLERANCE * max(1.0, *(abs(value) for value in values))

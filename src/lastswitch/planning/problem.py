@@ -23,10 +23,9 @@ from lastswitch.planning._tables import (
     checked_length,
     checked_mask,
     checked_run,
-    checked_states,
     checked_table,
 )
-from lastswitch.states import as_array
+from lastswitch.states import Start, as_array, as_start, moved
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -107,7 +106,8 @@ class BlockProblem:
     run
         Streak length of each arm before the block (0 by default): a pull of slot 0 continues it.
     allowed
-        Mask (d, K): which arms may take which slot. All of them by default.
+        Which arms may take which slot: a table (d, K) of True and False; or which arms may play
+        at all: one True or False per arm, or a list of arms by number. All of them by default.
     distinct_start
         The first two slots go to different arms: the constraint CA of Laforgue et al. (2022).
     terminal
@@ -180,14 +180,15 @@ class BlockProblem:
         cls,
         bandit: Bandit,
         length: int,
-        start: ArrayLike | None = None,
+        start: Start = "initial",
         allowed: ArrayLike | None = None,
         distinct_start: bool = False,
     ) -> BlockProblem:
         """Return the problem of planning ``length`` rounds of ``bandit``.
 
-        Without ``start`` the first pull of each arm pays nothing (the calibrated reward of
-        Laforgue et al. (2022)); with a state vector it pays what that state pays.
+        From ``"initial"`` (the bandit's own start) or a state vector the first pull of each arm
+        pays what that state pays; from ``"unknown"`` it pays nothing (the calibrated reward of
+        Laforgue et al. (2022)).
 
         Examples
         --------
@@ -198,10 +199,10 @@ class BlockProblem:
         """
         check_bandit("BlockProblem.from_bandit", bandit)
         length = checked_length(length)
-        if start is None:
+        tau = as_start(start, bandit.start())
+        if tau is None:
             run, first = None, np.zeros((bandit.n_arms, length))
         else:
-            tau = checked_states(start, bandit.n_arms)
             run = np.maximum(-tau, 0)
             slots = np.arange(length)
             states = np.maximum(tau, 0)[:, None] + slots  # an arm in a streak rests from 0
@@ -221,6 +222,14 @@ class BlockProblem:
     def length(self) -> int:
         """How many slots there are."""
         return int(self.first.shape[1])
+
+    @property
+    def scale(self) -> float:
+        """The largest entry of all tables, by size."""
+        tables = [self.rest, self.streak, self.first]
+        if self.terminal is not None:
+            tables += [self.terminal.rest, self.terminal.streak, self.terminal.unplayed]
+        return max(float(np.abs(table).max(initial=0.0)) for table in tables)
 
     def __repr__(self) -> str:
         return f"BlockProblem({self.n_arms} arms, {self.length} slots)"
@@ -269,6 +278,20 @@ class BlockProblem:
         if self.terminal is not None:
             total += sum(self.terminal.worth(arm, left) for arm, left in enumerate(memory))
         return float(total)
+
+    def size(self, block: Sequence[int] | IntArray) -> float:
+        """Return the sum of what ``block`` pays, each term by its size: what rounding goes by.
+
+        Examples
+        --------
+        >>> BlockProblem([[0.9]], [[-0.1]], [[0.5] * 2]).size([0, 0])
+        0.6
+        """
+        pulls, memory = self._play(block)
+        terms = [pull.pay for pull in pulls]
+        if self.terminal is not None:
+            terms += [self.terminal.worth(arm, left) for arm, left in enumerate(memory)]
+        return float(sum(map(abs, terms)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as plain lists, for JSON.
@@ -333,9 +356,9 @@ class BlockProblem:
         for i, tau in enumerate(memory):
             if i == arm:
                 running = int(self.run[i]) if tau is None and slot == 0 else 0
-                memory[i] = tau - 1 if tau is not None and tau < 0 else -1 - running
+                memory[i] = moved(-running if tau is None else tau, True)
             elif tau is not None:
-                memory[i] = tau + 1 if tau > 0 else 1
+                memory[i] = moved(tau, False)
 
     def _checked(self, block: Sequence[int] | IntArray) -> list[int]:
         """Return ``block`` as a list after checking that this problem admits it."""

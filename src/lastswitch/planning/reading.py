@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from lastswitch.drawing import INK, MUTED, colour, house_style
+from lastswitch._listing import first_dozen
+from lastswitch.drawing import INK, MUTED, colour, fonts, house_style, legible
 from lastswitch.errors import PlanError
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ def calendar(plan: Plan) -> str:
             if pays:
                 total = sum(pays[slot] for slot in slots)
                 text += f", paying {total:.4g} ({total / len(slots):.3g} a play)"
-            lines.append(f"{text}; {cap(slots, len(plan.block), plan.cycle)}")
+            lines.append(f"{text}; {cap(slots, len(plan.block), plan.repeats)}")
     idle = [name for arm, name in enumerate(plan.names) if arm not in plan.block]
     if idle:
-        lines.append(f"not played: {', '.join(idle)}")
+        lines.append(f"not played: {first_dozen(idle, 'the others of plan.names')}")
     return "\n".join(lines)
 
 
@@ -56,9 +57,9 @@ def headline(plan: Plan) -> str:
     '2 rounds, worth 0.99 (0.495 per round), within 1.1 % of the best possible'
     """
     length = len(plan.block)
-    what = f"cycle of {length} rounds" if plan.cycle else _count(length, "round")
-    worth = f"worth {plan.value:.5g}" + (" a turn" if plan.cycle else "")
-    return f"{what}, {worth} ({plan.value / length:.3g} per round), {quality(plan)}"
+    what = f"cycle of {length} rounds" if plan.repeats else _count(length, "round")
+    worth = f"worth {plan.value:.5g}" + (" a turn" if plan.repeats else "")
+    return f"{what}, {worth} ({plan.per_round:.3g} per round), {quality(plan)}"
 
 
 def quality(plan: Plan) -> str:
@@ -121,11 +122,12 @@ def draw(plan: Plan) -> Figure:
         axes = figure.subplots()
         for arm in range(n_arms):
             _lane(axes, plan, arm, offers[:, arm] / scale)
-        axes.set_yticks(range(n_arms), [_short(name, 18) for name in plan.names])
+        names = [legible(name, 18) for name in plan.names]
+        axes.set_yticks(range(n_arms), names, fontfamily=fonts())
         axes.set_ylim(n_arms - 0.5, -0.6)
         axes.set_xlim(0.3, length + 0.7)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlabel("round" + (" of the cycle" if plan.cycle else ""))
+        axes.set_xlabel("round" + (" of the cycle" if plan.repeats else ""))
         axes.grid(False)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
         axes.spines["left"].set_visible(False)

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch.planning.clock import Clock, OutOfTime
+from lastswitch.planning.frequency import power_of_two
 from lastswitch.planning.joint_states import JointGraph, lift_cycle, lift_walk
 
 #: Policy iterations; a handful suffices, and the certificate does not rest on finishing.
@@ -27,6 +29,12 @@ MAX_WORK = 1e10
 SMALL_WORK = 1e7
 #: What one period may spread the values by and count as repeating.
 SETTLED = 1e-12
+#: Edges between two looks at the clock: some hundredths of a second.
+SLICE = 5_000_000
+
+Edges = tuple[
+    NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]
+]  # first edge of each state, targets, labels, pay of each label
 
 
 class Walk(NamedTuple):
@@ -36,22 +44,62 @@ class Walk(NamedTuple):
     bound: float
 
 
-def best_walk(graph: JointGraph, horizon: int) -> Walk:
-    """Return a best walk of ``horizon`` rounds from the graph's origin, or nearly, with a bound."""
+class _Iterated(NamedTuple):
+    """What policy iteration leaves: a state on a best cycle, choices, and what they promise."""
+
+    state: int
+    choice: NDArray[np.int64]
+    mean: float
+    bias: NDArray[np.float64]
+
+
+def best_walk(graph: JointGraph, horizon: int, clock: Clock) -> Walk:
+    """Return a best walk of ``horizon`` rounds from the graph's origin, or nearly, with a bound.
+
+    Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
+    """
     work = float(horizon) * len(graph.target)
     cut_off = not np.diff(graph.first).all()  # the horizon ended the listing: nothing repeats
     if work <= SMALL_WORK or cut_off:
-        return _walk_back(graph, horizon)
-    return _walk_settled(graph, horizon)
+        return _walk_back(graph, horizon, clock)
+    return _walk_settled(graph, horizon, clock)
 
 
-def best_cycle_of(graph: JointGraph) -> tuple[tuple[int, ...], float]:
-    """Return a best cycle of arms, and a bound on the mean of every cycle."""
-    from lastswitch.planning.mean_cycle import howard
+def best_cycle_of(graph: JointGraph, clock: Clock) -> tuple[tuple[int, ...], float]:
+    """Return a best cycle of arms, and a bound on the mean of every cycle.
 
-    state, choice, gain, bias = howard(*graph.edges, MAX_ITERATIONS)
-    labels = [int(graph.label[e]) for e in _cycle(graph, state, choice)]
-    return tuple(lift_cycle(graph, state, labels)), _gain_bound(graph, float(gain[state]), bias)
+    Out of time, or on Ctrl-C, the best cycle so far.
+    """
+    found = _iterate(graph, clock)
+    labels = [int(graph.label[e]) for e in _cycle(graph, found.state, found.choice)]
+    return tuple(lift_cycle(graph, found.state, labels)), _gain_bound(graph, found)
+
+
+def _iterate(graph: JointGraph, clock: Clock) -> _Iterated:
+    """Howard's policy iteration in slices, until done, out of time or interrupted."""
+    from lastswitch.planning.mean_cycle import evaluate, greedy_choice, improve, onto_cycle
+
+    first, target, label, pay = graph.edges
+    unit = power_of_two(float(pay.max()))
+    edges = (first, target, label, pay / unit)
+    n, rows = len(graph), max(1, SLICE * len(graph) // len(target))
+    choice, gain, bias = greedy_choice(*edges)
+    try:
+        for _ in range(MAX_ITERATIONS):
+            better, changed = choice.copy(), False
+            for low in range(0, n, rows):
+                clock.check()
+                changed |= improve(*edges, gain, bias, low, min(low + rows, n), better)
+            if not changed:
+                break
+            choice = better
+            evaluate(choice, target, edges[3], label, gain, bias)
+            clock.tell(unit * float(gain.max()), math.nan)
+    except (OutOfTime, KeyboardInterrupt):
+        pass  # choices and bias at hand are worth what they are, and a bound follows from any
+    state = int(onto_cycle(choice, target, int(np.argmax(gain)), n))
+    cycle = [label[e] for e in _cycle(graph, state, choice)]
+    return _Iterated(state, choice, float(pay[cycle].mean()), bias * unit)
 
 
 def _cycle(graph: JointGraph, state: int, choice: NDArray[np.int64]) -> list[int]:
@@ -62,27 +110,67 @@ def _cycle(graph: JointGraph, state: int, choice: NDArray[np.int64]) -> list[int
     return edges
 
 
-def _gain_bound(graph: JointGraph, gain: float, bias: NDArray[np.float64]) -> float:
+def _gain_bound(graph: JointGraph, found: _Iterated) -> float:
     """Return what no cycle's mean exceeds: the gain, plus what any edge beats it by."""
     from lastswitch.planning.mean_cycle import bias_violation
 
-    return gain + max(0.0, float(bias_violation(*graph.edges, gain, bias)))
+    return found.mean + max(0.0, float(bias_violation(*graph.edges, found.mean, found.bias)))
 
 
-def _walk_back(graph: JointGraph, horizon: int) -> Walk:
+def _walk_back(graph: JointGraph, horizon: int, clock: Clock) -> Walk:
     """Return a best walk by backward induction over every round."""
     walked = np.empty(horizon, dtype=np.int64)
-    _finish(graph, horizon, 0, walked)
+    _finish(graph, horizon, 0, walked, clock)
     return Walk(tuple(lift_walk(graph, graph.label[walked].tolist())), -math.inf)
 
 
-def _finish(graph: JointGraph, horizon: int, state: int, walked: NDArray[np.int64]) -> None:
-    """Write a best walk of ``horizon`` rounds from ``state`` into ``walked``."""
-    from lastswitch.planning.backward import backward_values, follow_best
+def _finish(
+    graph: JointGraph, horizon: int, state: int, walked: NDArray[np.int64], clock: Clock
+) -> None:
+    """Write a best walk of ``horizon`` rounds from ``state`` into ``walked``.
+
+    Only every so many rounds the values are kept; the choices between two of them are worked out
+    again, one stretch at a time, so memory grows with the square root of the horizon.
+    """
+    from lastswitch.planning.backward import walk_choices
 
     every = _spacing(horizon)
-    kept = backward_values(*graph.edges, horizon, every)
-    follow_best(*graph.edges, kept, every, horizon, state, walked)
+    kept = [np.zeros(len(graph))]
+    for _ in range((horizon - 1) // every):
+        kept.append(_earlier(graph.edges, kept[-1], np.empty(every), clock))
+    for stretch in range(len(kept) - 1, -1, -1):
+        rounds = min(every, horizon - stretch * every)
+        choices = _choices(graph.edges, kept.pop(), rounds, clock)
+        begin = horizon - stretch * every - rounds
+        part = walked[begin : begin + rounds]
+        state = walk_choices(graph.first, graph.target, choices, rounds - 1, state, part)
+
+
+def _earlier(
+    edges: Edges, values: NDArray[np.float64], trace: NDArray[np.float64], clock: Clock
+) -> NDArray[np.float64]:
+    """Return the values ``len(trace)`` rounds earlier; ``trace`` notes those of state 0."""
+    from lastswitch.planning.backward import backward_span
+
+    at_once = max(1, SLICE // len(edges[1]))
+    for begin in range(0, len(trace), at_once):
+        clock.check()
+        values = backward_span(*edges, values, trace[begin : begin + at_once])
+    return values
+
+
+def _choices(
+    edges: Edges, values: NDArray[np.float64], rounds: int, clock: Clock
+) -> NDArray[np.uint16]:
+    """Return the choices of the ``rounds`` rounds before those with ``values``, last round first."""
+    from lastswitch.planning.backward import backward_choices
+
+    choices = np.empty((rounds, len(values)), dtype=np.uint16)
+    at_once = max(1, SLICE // len(edges[1]))
+    for begin in range(0, rounds, at_once):
+        clock.check()
+        values = backward_choices(*edges, values, choices[begin : begin + at_once])
+    return choices
 
 
 def _spacing(horizon: int) -> int:
@@ -90,33 +178,66 @@ def _spacing(horizon: int) -> int:
     return max(1, math.isqrt(4 * horizon))
 
 
-def _walk_settled(graph: JointGraph, horizon: int) -> Walk:
-    """Return a best walk of a long horizon through the period in which values repeat."""
-    from lastswitch.planning.backward import follow_period, settle
-    from lastswitch.planning.mean_cycle import howard
+class _Settled(NamedTuple):
+    """Values that repeat: with ``n`` rounds to go they are ``change`` above those a period before.
 
-    state, choice, gain, bias = howard(*graph.edges, MAX_ITERATIONS)
-    mean, period = float(gain[state]), len(_cycle(graph, state, choice))
+    Give or take ``spread``; ``values`` are those with n - period rounds to go, ``from_start[m]``
+    that of state 0 with m rounds to go.
+    """
+
+    n: int
+    change: float
+    spread: float
+    from_start: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+def _settle(edges: Edges, period: int, horizon: int, clock: Clock) -> _Settled | None:
+    """Step backwards until one period more changes all values by the same amount."""
+    from_start = np.zeros(horizon + 1)
+    values = np.zeros(len(edges[0]) - 1)
+    for n in range(period, horizon + 1, period):
+        earlier = values
+        values = _earlier(edges, earlier, from_start[n - period + 1 : n + 1], clock)
+        change = values - earlier
+        least, most = float(change.min()), float(change.max())
+        if most - least <= SETTLED:
+            return _Settled(n, 0.5 * (least + most), most - least, from_start, earlier)
+    return None
+
+
+def _walk_settled(graph: JointGraph, horizon: int, clock: Clock) -> Walk:
+    """Return a best walk of a long horizon through the period in which values repeat."""
+    from lastswitch.planning.backward import walk_choices
+
+    found = _iterate(graph, clock)
+    period = len(_cycle(graph, found.state, found.choice))
     first, target, label, pay = graph.edges
-    level = (first, target, label, pay - mean)  # so that values stay small and rounding with them
+    # So that values stay small and rounding with them.
+    level = (first, target, label, pay - found.mean)
     within = int(min(horizon, MAX_WORK / (3 * len(target))))
     if _table_bytes(graph, min(within, horizon), period) > MAX_TABLE_BYTES:
-        return _steady_walk(graph, horizon, choice, _gain_bound(graph, mean, bias), bias)
-    n, change, spread, from_start, values = settle(*level, period, within, SETTLED)
-    if n == 0 and horizon <= within:
-        return _walk_back(graph, horizon)
-    if n == 0:
-        return _steady_walk(graph, horizon, choice, _gain_bound(graph, mean, bias), bias)
-    walked = np.empty(horizon, dtype=np.int64)
-    reached = follow_period(*level, values, period, n, horizon, walked)
+        return _steady_walk(graph, horizon, found)
+    settled = _settle(level, period, within, clock)
+    if settled is None and horizon <= within:
+        return _walk_back(graph, horizon, clock)
+    if settled is None:
+        return _steady_walk(graph, horizon, found)
+    n, walked = settled.n, np.empty(horizon, dtype=np.int64)
     if n < horizon:
-        _finish(graph, n, reached, walked[horizon - n :])
+        choices = _choices(level, settled.values, period, clock)
+        # Row k holds for n - period + k + 1 rounds to go, and a whole number of periods more.
+        last = (horizon - n - 1) % period
+        ahead = walked[: horizon - n]
+        reached = int(walk_choices(first, target, choices, last, 0, ahead))
+        _finish(graph, n, reached, walked[horizon - n :], clock)
     else:
-        _finish(graph, horizon, 0, walked)
+        _finish(graph, horizon, 0, walked, clock)
     periods = max(0, -((n - horizon) // period))  # how often to go back to a value at hand
-    ahead = float(from_start[horizon - periods * period]) + periods * (change + spread)
+    known = float(settled.from_start[horizon - periods * period])
+    total = known + periods * (settled.change + settled.spread)
     arms = tuple(lift_walk(graph, graph.label[walked].tolist()))
-    return Walk(arms, mean * horizon + ahead)
+    return Walk(arms, found.mean * horizon + total)
 
 
 def _table_bytes(graph: JointGraph, horizon: int, period: int) -> int:
@@ -125,13 +246,7 @@ def _table_bytes(graph: JointGraph, horizon: int, period: int) -> int:
     return len(graph) * (8 * (horizon // every + 6) + 2 * max(every, period))
 
 
-def _steady_walk(
-    graph: JointGraph,
-    horizon: int,
-    choice: NDArray[np.int64],
-    mean: float,
-    bias: NDArray[np.float64],
-) -> Walk:
+def _steady_walk(graph: JointGraph, horizon: int, found: _Iterated) -> Walk:
     """Return a walk that settles into a best cycle, and a bound on every walk's total.
 
     With gain g and bias h no edge u → v pays more than g + h(u) - h(v), so a walk of T rounds
@@ -139,7 +254,7 @@ def _steady_walk(
     """
     labels, here = [], 0
     for _ in range(horizon):
-        labels.append(int(graph.label[choice[here]]))
-        here = int(graph.target[choice[here]])
-    bound = mean * horizon + float(bias[0] - bias.min())
+        labels.append(int(graph.label[found.choice[here]]))
+        here = int(graph.target[found.choice[here]])
+    bound = _gain_bound(graph, found) * horizon + float(found.bias[0] - found.bias.min())
     return Walk(tuple(lift_walk(graph, labels)), bound)

@@ -1,0 +1,55 @@
+"""Names that load on use: a package that lists what it offers costs nothing to import."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def attach(
+    package: str,
+    homes: Mapping[str, Sequence[str]],
+    modules: Sequence[str] = (),
+    extras: Sequence[str] = (),
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names load on use.
+
+    Type checkers cannot follow this, so the package repeats the imports for them under
+    ``if TYPE_CHECKING:``; a test keeps the two in step.
+
+    Parameters
+    ----------
+    package
+        The package's ``__name__``.
+    homes
+        Which module (relative to the package) holds which names.
+    modules
+        Modules of the package that load on use too, and are no part of ``__all__``.
+    extras
+        The same, for modules that need an optional dependency; ``dir`` leaves them out, since
+        ``help`` loads what it lists.
+
+    Examples
+    --------
+    >>> get, listing, names = attach("lastswitch", {"curves": ["constant"]}, modules=["states"])
+    >>> get("states").__name__, names
+    ('lastswitch.states', ['constant'])
+    """
+    home = {name: f"{package}.{module}" for module, names in homes.items() for name in names}
+
+    def getattribute(name: str) -> Any:
+        if name in home:
+            value = getattr(import_module(home[name]), name)
+        elif name in modules or name in extras:
+            value = import_module(f"{package}.{name}")
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, value)  # the next use does not come here
+        return value
+
+    def directory() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home, *modules})
+
+    return getattribute, directory, sorted(home)

@@ -1,0 +1,87 @@
+"""One clock per call: how long it has run, whether it must stop, and whom to tell meanwhile.
+
+Long kernels work in slices and look at the clock in between, so a limit holds whatever the size
+of the problem, and Ctrl-C, which Python answers between two slices, is answered soon.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+from lastswitch.planning.plan import Progress
+
+#: Seconds between two reports of progress.
+TELL_EVERY = 0.1
+#: Seconds for putting an answer together after Ctrl-C.
+GRACE = 0.3
+
+
+class OutOfTime(Exception):  # noqa: N818 - a way out of nested loops, never seen by a caller
+    """The time is over; whoever catches this has a fallback."""
+
+
+class Clock:
+    """The time of one call.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds from now, or None.
+    progress
+        Whom to tell, or None.
+
+    Examples
+    --------
+    >>> clock = Clock(None)
+    >>> clock.over, clock.left
+    (False, inf)
+    """
+
+    def __init__(self, time_limit: float | None, progress: Progress | None = None) -> None:
+        self.began = self._told = time.perf_counter()
+        self.deadline = math.inf if time_limit is None else self.began + time_limit
+        self._progress = progress
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the call began."""
+        return time.perf_counter() - self.began
+
+    @property
+    def left(self) -> float:
+        """Seconds left, at least 0."""
+        return max(self.deadline - time.perf_counter(), 0.0)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is over."""
+        return time.perf_counter() >= self.deadline
+
+    def check(self) -> None:
+        """Raise :class:`OutOfTime` if the time is over."""
+        if self.over:
+            raise OutOfTime
+
+    def stop(self) -> None:
+        """Bring the end about, on Ctrl-C: what is left is just enough for an answer."""
+        self.deadline = min(self.deadline, time.perf_counter() + GRACE)
+
+    def part(self, share: float, most: float = math.inf) -> Clock:
+        """Return a clock for a share of the time left, with the same listener."""
+        part = Clock(None, self._progress)
+        part.deadline = min(part.began + min(self.left * share, most), self.deadline)
+        part.began, part._told = self.began, self._told
+        return part
+
+    @property
+    def limit(self) -> float | None:
+        """What is left as a solver's time limit: None if there is none, and never 0."""
+        return None if math.isinf(self.deadline) else max(self.left, 1e-3)
+
+    def tell(self, value: float, bound: float) -> None:
+        """Report the best value and bound so far, not more often than anyone can read."""
+        now = time.perf_counter()
+        if self._progress is not None and now >= self._told + TELL_EVERY:
+            self._told = now
+            self._progress(now - self.began, value, bound)

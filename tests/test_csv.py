@@ -1,0 +1,69 @@
+"""CSV that opens as data, and lists that stay short."""
+
+import csv
+import io
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lastswitch as ls
+from lastswitch._csv import csv_cell, csv_text
+from lastswitch._listing import first_dozen
+from lastswitch.experiments.tables import Column, Table
+from lastswitch.logs.outputs import table
+
+#: How cells begin that Excel, LibreOffice and Sheets run.
+FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+
+
+def runs(cell: str) -> bool:
+    """Tell whether a spreadsheet would run the cell: it begins so and is no plain number."""
+    return bool(FORMULA.match(cell)) and not re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", cell)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
+def test_no_text_of_ours_is_run(cells):
+    """Whatever the text, no cell read back is a formula, and what was written can be told."""
+    text = csv_text(["", *cells], [])
+    ((_, *read),) = csv.reader(io.StringIO(text, newline=""))
+    assert not any(map(runs, read))
+    assert [cell.removeprefix("'") for cell in read] == [c.removeprefix("'") for c in cells]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@SUM(A1)", "\t=1", "\r=1", "-1+1", "＝1"])
+def test_what_begins_like_a_formula_is_kept_text(text):
+    """The apostrophe is the spreadsheets' own way to say so."""
+    assert runs(text)
+    assert csv_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("value", [-0.5, 3, "-0.5", "+1e-05", "jazz", "a=b", "", "- "[1:]])
+def test_numbers_and_plain_text_stay_as_they_are(value):
+    """A negative number is a number."""
+    assert csv_cell(value) == value
+
+
+def test_every_csv_we_write_keeps_names_from_running():
+    """Tables of comparisons and the states of a fit."""
+    rows = [["=HYPERLINK(1)", -1.5], ["@x", None]]
+    text = Table([Column("policy"), Column("change")], rows).to_csv()
+    assert text == "policy,change\n'=HYPERLINK(1),-1.5\n'@x,\n"
+    bandit = ls.Bandit([([0.9], [0.1])] * 2, names=["=cmd|calc", "-dash"])
+    states = table(ls.fit_curves(ls.logs.simulate(bandit, subjects=20, rounds=20, seed=0)))
+    lines = list(csv.reader(io.StringIO(states)))
+    assert {line[0] for line in lines} == {"arm", "'=cmd|calc", "'-dash"}
+    assert not any(runs(cell) for line in lines for cell in line)
+    assert any(line[1] == "-1" for line in lines)
+
+
+def test_long_lists_end_after_a_dozen():
+    """Twelve are listed in full; more are counted."""
+    names = [f"song {k}" for k in range(1681)]
+    assert first_dozen(names[:12]) == ", ".join(names[:12])
+    assert first_dozen(names, "all in it").endswith("song 11 and 1,669 more (all in it)")
+    bandit = ls.Bandit([ls.curves.constant(0.5)] * 1681, names=names)
+    text = str(ls.plan_block(bandit, 2))
+    assert re.search(r"not played: song .* and 1,66\d more \(", text)
+    assert max(map(len, text.splitlines())) < 200
