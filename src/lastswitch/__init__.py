@@ -59,7 +59,12 @@ if TYPE_CHECKING:
         RotationUCB as RotationUCB,
         load_policy as load_policy,
     )
-    from lastswitch.logs import CurveFit as CurveFit, fit_curves as fit_curves
+    from lastswitch.logs import (
+        CurveFit as CurveFit,
+        fit_curves as fit_curves,
+        load_fit as load_fit,
+        predicted_gain as predicted_gain,
+    )
     from lastswitch.planning import (
         BlockProblem as BlockProblem,
         Optimum as Optimum,
@@ -109,7 +114,7 @@ else:
                 "RotationUCB",
                 "load_policy",
             ],
-            "logs": ["CurveFit", "fit_curves"],
+            "logs": ["CurveFit", "fit_curves", "load_fit", "predicted_gain"],
             "planning": [
                 "BlockProblem",
                 "Optimum",

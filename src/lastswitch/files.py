@@ -106,11 +106,14 @@ def save_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
     check_bandit("save_bandit", bandit)
     file = check_path(path)
     data = bandit_to_dict(bandit)
-    if _suffix(file) == ".json":
-        return _write_json(file, data)
+    return _write_json(file, data) if _suffix(file) == ".json" else write_atomic(file, to_toml(data))
+
+
+def to_toml(data: Mapping[str, Any]) -> str:
+    """Return a bandit's table, as :func:`bandit_to_dict` makes it, as the text of a TOML file."""
     import tomli_w
 
-    return write_atomic(file, _inline(tomli_w.dumps(data)))
+    return _inline(tomli_w.dumps(data))
 
 
 def find_bandit(text: str) -> Bandit:

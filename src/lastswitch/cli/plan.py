@@ -41,7 +41,7 @@ def plan(
 
     from lastswitch.errors import PlanError
     from lastswitch.files import find_bandit
-    from lastswitch.logs import fit_beside, predicted_gain
+    from lastswitch.logs.saving import find_fit
     from lastswitch.planning import plan_block, plan_cycle
 
     found = find_bandit(bandit)
@@ -67,8 +67,10 @@ def plan(
         typer.echo(dumps(made.to_dict(), indent=2))
         return
     typer.echo(_text(made))
-    if fit_beside(bandit):  # curves fitted from a log: what the rotation would gain over it
-        typer.echo(f"\n{predicted_gain(bandit, made)}")
+    from lastswitch.logs.voice import plan_words
+
+    if words := plan_words(find_fit(bandit), made, bandit):  # curves fitted from a log
+        typer.echo(f"\n{words}")
 
 
 def _text(made: Plan) -> str:

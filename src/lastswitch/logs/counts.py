@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 #: Groups the subjects are dealt into. More give steadier intervals and larger results.
 GROUPS = 200
 #: Cells held at most; a larger log is compared within as many of its subjects as that allows.
-MOST_CELLS = 8_000_000
+MOST_CELLS = 10_000_000
 #: Rounds of a stretch: a log of one subject is compared within stretches of this length.
 STRETCH = 20
 
@@ -133,10 +133,13 @@ class Census(NamedTuple):
     silent: tuple[str, ...]
 
 
-def count_states(states: Table, connection: Any, rest: int, streak: int, one: bool) -> Census:
+def count_states(
+    states: Table, connection: Any, rest: int, streak: int, *, one: bool = False, rows: int = 0
+) -> Census:
     """Count plays by subject, arm and state, in one pass of the engine.
 
-    With ``one``, the log has no subjects: stretches of its rounds stand for them.
+    With ``one``, the log has no subjects: stretches of its rounds stand for them. A log of so many
+    ``rows`` that its cells might be too many is counted first.
     """
     ibis = load_extra("ibis", "logs")
     who = (states["round"] / STRETCH).floor().cast("int64") if one else states.subject.hash()
@@ -152,16 +155,13 @@ def count_states(states: Table, connection: Any, rest: int, streak: int, one: bo
             plays=ibis._.count(),
         )
     )
-    held = cells.cache()
-    many = int(connection.to_pyarrow(held.count()).as_py())
-    if many <= MOST_CELLS:
-        return _census(connection.to_pyarrow(held), rest, streak, 1.0)
-    deal = -(-many // MOST_CELLS)
-    dealt = held.filter((held.who % deal).abs() == 0)
-    sums = held.aggregate(
-        **{name: held[name].sum() for name in ("events", "merged", "tied", "plays")}
-    )
+    if rows <= MOST_CELLS:
+        return _census(connection.to_pyarrow(cells), rest, streak, 1.0)
+    names = ("events", "merged", "tied", "plays")
+    sums = cells.aggregate(cells=cells.count(), **{name: cells[name].sum() for name in names})
     whole = connection.to_pyarrow(sums).to_pylist()[0]
+    deal = -(-whole["cells"] // MOST_CELLS)
+    dealt = cells.filter((cells.who % deal).abs() == 0) if deal > 1 else cells
     census = _census(connection.to_pyarrow(dealt), rest, streak, 1 / deal)
     return census._replace(
         plays=int(whole["events"]),

@@ -20,7 +20,7 @@ from lastswitch.logs.counts import Floats
 Spans = NDArray[np.int64]
 
 # States deeper than some rest are taken as one when nothing tells them apart at this level.
-_ALIKE = 0.01
+_ALIKE = 0.003
 
 
 class Interval(NamedTuple):
@@ -83,7 +83,7 @@ def interval(
         return Interval(float("nan"), 0.0, 1.0)
     mean = min(max(mean, 0.0), 1.0)
     spread = mean * (1 - mean) if binary else evidence.spread
-    effect = max(error**2 * evidence.events / spread, 1.0) if spread > 0 else 1.0
+    effect = max(error**2 * evidence.events / spread, 1.0) if spread > 1e-12 else 1.0
     worth = evidence.events / effect
     if not known:
         worth = max(min(worth, float(evidence.subjects)), 1.0)

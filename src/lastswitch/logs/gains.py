@@ -241,7 +241,7 @@ def replan(plan: Plan, fit: CurveFit) -> list[int]:
     """Plan as ``plan`` was, on other curves."""
     from lastswitch.planning import plan_block, plan_cycle
 
-    make = plan_cycle if plan.cycle else plan_block
+    make = plan_cycle if plan.repeats else plan_block
     made = make(fit.bandit, len(plan.block), gap=_GAP, time_limit=_SECONDS)
     return list(made.block)
 

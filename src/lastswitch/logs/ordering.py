@@ -33,8 +33,9 @@ def count_in_order(reading: Reading, rest: int, streak: int) -> Ordered:
 
     def count(shuffle: int | None = None) -> Census:
         one = reading.rules.columns.subject is None
-        connection = reading.source.connection
-        return count_states(reading.states(shuffle), connection, rest, streak, one)
+        connection, rows = reading.source.connection, reading.events.rows
+        states = reading.states(shuffle)
+        return count_states(states, connection, rest, streak, one=one, rows=rows)
 
     plain = count()
     tied, pairs = plain.tied, max(plain.pairs - reading.events.subjects, 1)

@@ -93,9 +93,7 @@ def _monotone(means: Floats, errors: Floats) -> Floats:
     return np.asarray(min(fits, key=lambda fit: float(np.sum(weight * (means - fit) ** 2))))
 
 
-def _period_chance(
-    trend: Floats, errors: Floats, pulls: Floats, best: float, label: str
-) -> float:
+def _period_chance(trend: Floats, errors: Floats, pulls: Floats, best: float, label: str) -> float:
     """Return the chance of a score this good without any period.
 
     The best score is redrawn under the trend alone, each group of subjects pulling at random. It

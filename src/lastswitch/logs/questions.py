@@ -79,9 +79,7 @@ def answer_questions(fit: CurveFit) -> tuple[Answers, ...]:
     return tuple(_settled(answers, fit.summary.agreed))
 
 
-def _settled(
-    answers: list[Answers], agreed: Sequence[Sequence[int]]
-) -> list[Answers]:
+def _settled(answers: list[Answers], agreed: Sequence[Sequence[int]]) -> list[Answers]:
     """Take back what hangs on the order of events that have none."""
     if not agreed:
         return answers

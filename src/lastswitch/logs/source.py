@@ -44,13 +44,13 @@ class Columns:
     subject: str | None
     time: str
     arm: str
-    reward: str
+    reward: str | None
     propensity: str | None = None
     order: str | None = None
 
     def chosen(self) -> dict[str, str]:
         """Return the log's column for each role that has one."""
-        optional = ("subject", "propensity", "order")
+        optional = ("subject", "reward", "propensity", "order")
         return {
             role: column
             for role, column in vars(self).items()
@@ -160,8 +160,11 @@ def select_columns(table: Table, columns: Columns) -> Table:
                 f"{suggestion(column, table.columns)}; its columns are {list(table.columns)}."
             )
     picked = {role: table[column] for role, column in columns.chosen().items()}
+    ibis = load_extra("ibis", "logs")
     if columns.subject is None:
-        picked["subject"] = load_extra("ibis", "logs").literal("all")
+        picked["subject"] = ibis.literal("all")
+    if columns.reward is None:
+        picked["reward"] = ibis.literal(0.0)
     return table.select(**picked)
 
 

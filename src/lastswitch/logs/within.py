@@ -10,7 +10,7 @@ and only differences within strata count.
 * A whole curve is fitted by least squares with one level per stratum: every state's mean once
   what is usual for the subject is taken off. The level put back is that of the average subject.
 
-Uncertainty is that between groups of subjects, each group's pull on the answer taken as one draw.
+Uncertainty is the jackknife's: how far the answer moves when groups of subjects are left out.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ def ratio(above: Floats, below: Floats, level: float) -> Ratio:
 class Fitted:
     """Least squares with a level per stratum, for chosen pools of columns.
 
-    ``means`` has one mean per pool, for the average subject; ``pulls`` (groups, pools) is what
-    each group of subjects adds to each mean's error; ``shape_pulls`` the same without the part
+    ``means`` has one mean per pool, for the average subject; ``pulls`` (groups, pools) is how far
+    leaving out each group of subjects moves each mean; ``shape_pulls`` the same without the part
     all means share, for comparing them with one another.
     """
 
@@ -200,9 +200,29 @@ class Fitted:
 
 
 def spread(pulls: Floats) -> Floats:
-    """Return the standard error that the groups' pulls amount to."""
-    used = max(int(np.count_nonzero(pulls.any(axis=-1))) if pulls.ndim > 1 else len(pulls), 2)
+    """Return the standard error that the groups' pulls amount to: the jackknife's.
+
+    Examples
+    --------
+    >>> spread(np.array([[0.1], [-0.1], [0.1], [-0.1]])).round(3).tolist()
+    [0.231]
+    """
+    used = max(int(np.count_nonzero(pulls.any(axis=-1))), 2)
     return np.asarray(np.sqrt(used / (used - 1) * np.sum(pulls**2, axis=0)))
+
+
+class _Sums(NamedTuple):
+    """All that least squares needs to know of some strata; sums over strata add up.
+
+    ``normal`` and ``moment`` are the equations once each stratum's own level is taken off;
+    ``weight``, ``paid`` and ``held`` give the level of the average subject.
+    """
+
+    normal: Floats
+    moment: Floats
+    weight: Floats
+    paid: Floats
+    held: Floats
 
 
 def fit_within(strata: Strata, pool: NDArray[np.int64], pools: int) -> Fitted:
@@ -210,35 +230,60 @@ def fit_within(strata: Strata, pool: NDArray[np.int64], pools: int) -> Fitted:
 
     Column 0, the first play, is a pool of its own: it ties all states of a stratum together.
     """
-    from scipy.sparse import csr_matrix
+    kept = pool[strata.column] >= 0
+    at, who = pool[strata.column[kept]], strata.who[kept]
+    events, total = strata.events[kept], strata.total[kept]
+    order = np.argsort(strata.group[who], kind="stable")
+    bounds = np.searchsorted(strata.group[who][order], np.arange(strata.groups + 1))
+    used = np.flatnonzero(np.diff(bounds))
+    parts = [order[bounds[group] : bounds[group + 1]] for group in used]
+    sums = [_sums(who[part], at[part], events[part], total[part], pools) for part in parts]
+    if not sums:
+        nothing = np.zeros((strata.groups, pools))
+        return Fitted(np.zeros(pools), nothing, nothing)
+    apart = _Sums(*(np.stack(values) for values in zip(*sums, strict=True)))
+    whole = _Sums(*(values.sum(axis=0) for values in apart))
+    count = np.bincount(at, events, minlength=pools)
+    start = np.divide(
+        np.bincount(at, total, minlength=pools), count, out=np.zeros(pools), where=count > 0
+    )
+    shape, level = _solved(_Sums(*(values[None] for values in whole)), start, count)
+    without = _Sums(*(one - each for one, each in zip(whole, apart, strict=True)))
+    shapes, levels = _solved(without, start, count)
+    several = (len(used) - 1) / len(used)
+    share = count / count.sum()
+    pulls, shape_pulls = np.zeros((2, strata.groups, pools))
+    moved = several * (shape - shapes)
+    pulls[used] = moved + several * (level - levels)[:, None]
+    shape_pulls[used] = moved - (moved @ share)[:, None]
+    return Fitted(shape[0] + level[0], pulls, shape_pulls)
 
-    mine = pool[strata.column] >= 0
-    who, at = strata.who[mine], pool[strata.column[mine]]
-    events, total = strata.events[mine], strata.total[mine]
-    size = strata.size
-    seen = csr_matrix((events, (who, at)), shape=(size, pools))
-    many = np.bincount(who, events, minlength=size)
-    paid = np.bincount(who, total, minlength=size)
-    inverse = np.divide(1.0, many, out=np.zeros(size), where=many > 0)
-    count = np.asarray(seen.sum(axis=0)).ravel()
-    reward = np.bincount(at, total, minlength=pools)
-    start = np.divide(reward, count, out=np.zeros(pools), where=count > 0)
-    scaled = seen.multiply(inverse[:, None]).tocsr()
-    normal = np.diag(count) - np.asarray((seen.T @ scaled).todense())
+
+def _sums(
+    who: NDArray[np.int64], at: NDArray[np.int64], events: Floats, total: Floats, pools: int
+) -> _Sums:
+    """Return the sums of one group's strata."""
+    people, place = np.unique(who, return_inverse=True)
+    seen = np.bincount(place * pools + at, events, minlength=len(people) * pools)
+    seen = seen.reshape(len(people), pools)
+    many = seen.sum(axis=1)
+    mean = np.bincount(place, total) / many
+    scaled = seen / many[:, None]
+    weight = np.minimum(many, FULL)
+    return _Sums(
+        np.diag(seen.sum(axis=0)) - scaled.T @ seen,
+        np.bincount(at, total, minlength=pools) - seen.T @ mean,
+        weight.sum(),
+        weight @ mean,
+        weight @ scaled,
+    )
+
+
+def _solved(sums: _Sums, start: Floats, count: Floats) -> tuple[Floats, Floats]:
+    """Solve the equations of one or more sums at once; return shapes and levels."""
     # What no stratum compares keeps its plain mean: a hair of weight towards it settles that.
-    solver = np.linalg.inv(normal + 1e-6 * max(count.max(initial=1.0), 1.0) * np.eye(pools))
-    moment = reward - np.asarray(seen.T @ (inverse * paid)).ravel()
-    shape = start + solver @ (moment - normal @ start)
-    usual = inverse * paid - np.asarray(scaled @ shape).ravel()  # what is usual for each stratum
-    weight = np.where(many > 0, np.minimum(many, FULL), 0.0)
-    weight /= max(weight.sum(), 1e-300)
-    level = float(weight @ usual)
-    # Each cell's rewards beyond its state and its subject, summed by group: the groups' pulls.
-    beyond = total - events * (shape[at] + usual[who])
-    scores = np.zeros((strata.groups, pools))
-    np.add.at(scores, (strata.group[who], at), beyond)
-    shapes = scores @ solver
-    held = np.asarray(scaled.T @ weight).ravel()
-    levels = strata.by_group(weight * (usual - level)) - shapes @ held
-    share = count / max(count.sum(), 1.0)
-    return Fitted(shape + level, shapes + levels[:, None], shapes - (shapes @ share)[:, None])
+    hair = 1e-6 * max(float(count.max()), 1.0) * np.eye(len(start))
+    right = sums.moment - sums.normal @ start
+    shapes = start + np.linalg.solve(sums.normal + hair, right[..., None])[..., 0]
+    inside = np.einsum("gp,gp->g", sums.held, shapes)
+    return shapes, (sums.paid - inside) / np.maximum(sums.weight, 1e-300)

@@ -80,9 +80,7 @@ def changes(zone: ZoneInfo, low: float, high: float) -> list[Change]:
     return found
 
 
-def wall_to_instant(
-    wall: NumericColumn, zone: ZoneInfo, low: float, high: float
-) -> NumericColumn:
+def wall_to_instant(wall: NumericColumn, zone: ZoneInfo, low: float, high: float) -> NumericColumn:
     """Return the moment at which the clock of ``zone`` first shows ``wall``."""
     edges = [(c.instant + max(c.before, c.after), c.after) for c in changes(zone, low, high)]
     return wall - _stepped(wall, offset(zone, _start(low)), edges)
@@ -105,5 +103,7 @@ def _stepped(seconds: NumericColumn, first: int, edges: list[tuple[int, int]]) -
     if not edges:
         return ibis.literal(float(first))
     offsets = [first, *(after for _, after in edges)]
-    cases = [(seconds < edge, float(ahead)) for (edge, _), ahead in zip(edges, offsets, strict=False)]
+    cases = [
+        (seconds < edge, float(ahead)) for (edge, _), ahead in zip(edges, offsets, strict=False)
+    ]
     return ibis.cases(*cases, else_=float(offsets[-1]))
