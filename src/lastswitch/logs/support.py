@@ -65,13 +65,13 @@ def _support(arm: ArmFit, tau: int, plays: int) -> Support:
     return Support(arm.name, tau, plays, state.seen, state.subjects, state.known, beyond)
 
 
-def support_words(found: Sequence[Support], rounds: int, min_events: int) -> list[str]:
-    """Return what to say of a rotation's evidence, a sentence a line.
+def support_words(found: Sequence[Support], rounds: int) -> list[str]:
+    r"""Return what to say of a rotation's evidence, a sentence a line.
 
     Examples
     --------
     >>> thin = Support("Musical", 1, 28, 8, 5, known=False)
-    >>> print(*support_words([thin], 28, 30), sep="\\n")
+    >>> print(*support_words([thin], 28), sep="\n")
     28 of 28 plays rest on 8 events of 5 subjects: the log cannot support this rotation
       Musical after 1 round of rest: 28 plays, 8 events of 5 subjects
     """

@@ -41,7 +41,7 @@ def plan_words(found: FoundFit, plan: Plan, file: str) -> str:
         "What the log says",
         *_answers(fit, plan),
         *_against(fit, plan),
-        *support_words(rests, len(plan.block), fit.rules.min_events),
+        *support_words(rests, len(plan.block)),
         "",
         str(predicted_gain(fit, plan)),
         CAUTION,
