@@ -8,7 +8,7 @@ everything that makes the events of one subject alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -110,6 +110,19 @@ class Counts:
             self.column[kept],
             *(values[kept] for values in self.sums),
         )
+
+    def centred(self) -> Counts:
+        """Return the same cells with each reward taken against its subject's own mean in the log.
+
+        What is left is what a play paid more or less than that subject was used to. Squares, which
+        mean nothing then, are dropped.
+        """
+        size = int(self.subject.max(initial=-1)) + 1
+        events = np.bincount(self.subject, self.events, minlength=size)
+        total = np.bincount(self.subject, self.total, minlength=size)
+        usual = np.divide(total, events, out=np.zeros(size), where=events > 0)
+        beyond = self.total - self.events * usual[self.subject]
+        return replace(self, total=beyond, squares=np.zeros_like(beyond))
 
     def _summed(self, cell: NDArray[np.int64], values: Floats) -> Floats:
         size = self.n_arms * self.width

@@ -3,17 +3,21 @@
 A rotation chosen on a log is chosen for what looked best there, luck included. So its prediction is
 made by *holding out*: subjects are split into parts; for each part the curves are fitted and the
 rotation is planned anew without it, and what that rotation is worth is read from the part itself.
-No subject has a say in both the choice and its value.
+No subject has a say in both the choice and its value. And each is compared with itself: what a
+state pays is taken against what the same subject was used to in the log.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastswitch._checks import check_path
 from lastswitch.errors import InputTypeError
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 PARTS = 5
 #: Planning a part's rotation stops within this share of the best, or after these seconds.
 _GAP, _SECONDS = 0.005, 5.0
+# The most that choosing for one another adds to the variance of the parts' average.
+_SHARED = 0.36
 
 
 class Range(NamedTuple):
@@ -45,14 +51,14 @@ class Range(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """What a schedule pays a round, and how each group of subjects pulls at that."""
+    """What a schedule pays a round, or gains, and how each group of subjects pulls at that."""
 
     value: float
     pulls: Floats
 
-    def minus(self, other: Worth) -> Worth:
-        """Return the difference; what both have in common cancels."""
-        return Worth(self.value - other.value, self.pulls - other.pulls)
+    def plus(self, other: Worth, sign: int = 1) -> Worth:
+        """Return the sum, or the difference; what both have in common adds up or cancels."""
+        return Worth(self.value + sign * other.value, self.pulls + sign * other.pulls)
 
 
 @dataclass(frozen=True)
@@ -127,35 +133,32 @@ def predicted_gain(
 
     fit = _fit(fit)
     block = arms_of(plan, fit.counts.names)
-    readings = _Readings(fit)
+    log, readings = log_worth(fit.counts), _Readings(fit)
+    whole = fit.counts.centred()
     parts = _parts(fit) if isinstance(plan, Plan) else []
     if parts:
-        worths = [_held_out(fit, readings, plan, part) for part in parts]  # type: ignore[arg-type]
-        rotation, log = (_averaged([pair[at] for pair in worths]) for at in (0, 1))
+        over = _held_out(fit, readings, plan, parts)  # type: ignore[arg-type]
     else:
-        rotation = readings.worth(fit.counts, block)
-        log = log_worth(fit.counts)
-    level, groups = fit.rules.level, fit.counts.groups
-    robin = readings.habit(list(range(len(fit.arms))))
+        over = readings.worth(whole, block)
+    robin = readings.habit(whole, list(range(len(fit.arms))))
     best = _holds_best(fit)
-    alone = None if best is None else readings.habit([best])
+    alone = None if best is None else readings.habit(whole, [best])
 
     def ranged(worth: Worth | None, factor: float = 1.0) -> Range | None:
-        return None if worth is None else _range(worth, level, groups, factor)
+        return None if worth is None else _range(worth, fit.rules.level, factor)
 
-    over = rotation.minus(log)
     return Gain(
-        _range(rotation, level, groups),
-        _range(log, level, groups),
-        ranged(robin),
-        ranged(alone),
-        _range(over, level, groups),
-        ranged(None if robin is None else rotation.minus(robin)),
-        ranged(None if alone is None else rotation.minus(alone)),
-        _range(over, level, groups, np.sqrt(2.0)),
+        _range(log.plus(over), fit.rules.level),
+        _range(log, fit.rules.level),
+        ranged(None if robin is None else log.plus(robin)),
+        ranged(None if alone is None else log.plus(alone)),
+        _range(over, fit.rules.level),
+        ranged(None if robin is None else over.plus(robin, -1)),
+        ranged(None if alone is None else over.plus(alone, -1)),
+        _range(over, fit.rules.level, np.sqrt(2.0)),
         "" if best is None else fit.arms[best].name,
         bool(parts),
-        level,
+        fit.rules.level,
     )
 
 
@@ -164,6 +167,7 @@ class _Readings:
 
     def __init__(self, fit: CurveFit) -> None:
         self._fit = fit
+        self._usual = log_worth(fit.counts).value
         self._arms: dict[int, ArmReading] = {}
 
     def arm(self, arm: int) -> ArmReading:
@@ -172,17 +176,17 @@ class _Readings:
             self._arms[arm] = read_arm(fit.counts, arm, fit.rules, fit.binary)
         return self._arms[arm]
 
-    def habit(self, block: list[int]) -> Worth | None:
-        """Return what a habit is worth, None if it visits states the log does not know."""
+    def habit(self, centred: Counts, block: list[int]) -> Worth | None:
+        """Return what a habit gains, None if it visits states the log does not know."""
         known = all(self.arm(arm).known_at(tau) for arm, tau in cycle_cells(block))
         single = len(set(block)) == 1  # an endless streak goes beyond every log
-        return self.worth(self._fit.counts, block) if known or single else None
+        return self.worth(centred, block) if known or single else None
 
     def worth(self, counts: Counts, block: Sequence[int]) -> Worth:
-        """Value a repeated block on (a part of) the subjects, state by state.
+        """Say what a repeated block gains over the log for (a part of) the subjects.
 
-        States the log does not know pay their lower bound, and so say nothing of subjects; a state
-        the part has not seen is worth what the whole log says.
+        ``counts`` are centred. States the log does not know pay their lower bound, and so say
+        nothing of subjects; a state the part has not seen is worth what the whole log says.
         """
         cells = cycle_cells(block)
         value, pulls = 0.0, np.zeros(counts.groups)
@@ -191,7 +195,7 @@ class _Readings:
             reading = self.arm(arm)
             side = reading.rest if tau > 0 else reading.streak
             if not reading.known_at(tau) and not (len(set(block)) == 1 and side.known.any()):
-                value += float(reading.fit.curve(tau))
+                value += float(reading.fit.curve(tau)) - self._usual
                 continue
             if arm not in fitted:
                 pools = int(reading.joined.max()) + 1
@@ -206,7 +210,7 @@ class _Readings:
                 value += float(means.means[pool])
                 pulls += means.pulls[:, pool]
             else:
-                value += float(side.values[min(abs(tau), len(side.values)) - 1])
+                value += float(side.values[min(abs(tau), len(side.values)) - 1]) - self._usual
         return Worth(value / len(cells), pulls / len(cells))
 
 
@@ -219,7 +223,7 @@ def _deepest(reading: ArmReading, tau: int) -> int:
     return reading.column(last if tau > 0 else -last)
 
 
-def _parts(fit: CurveFit) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def _parts(fit: CurveFit) -> list[NDArray[np.bool_]]:
     """Return the groups of each part; none where there are too few to hold any out."""
     groups = fit.counts.groups
     if groups < 4 * PARTS:
@@ -228,13 +232,26 @@ def _parts(fit: CurveFit) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
 
 
 def _held_out(
-    fit: CurveFit, readings: _Readings, plan: Plan, part: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> tuple[Worth, Worth]:
-    """Plan without the subjects of ``part``; return the rotation's and the log's worth on them."""
-    others = fit_counts(fit.counts.of_groups(~part), fit.summary, fit.rules)
-    mine = fit.counts.of_groups(part)
-    block = replan(plan, others)
-    return readings.worth(mine, block), log_worth(mine)
+    fit: CurveFit, readings: _Readings, plan: Plan, parts: list[NDArray[np.bool_]]
+) -> Worth:
+    """Plan without the subjects of each part, and average what those plans gain on the part.
+
+    What the parts gain is not independent: each helped to choose for the others. Picking the best
+    of a few things that only noise tells apart makes the variance of their average larger by up to
+    0.36 of itself (picking among three equals is the worst case, two parts or five); where all
+    parts choose alike, by nothing.
+    """
+    centred = fit.counts.centred()
+    worths, visits = [], []
+    for part in parts:
+        others = fit_counts(fit.counts.of_groups(~part), fit.summary, fit.rules)
+        block = replan(plan, others)
+        visits.append(Counter(cycle_cells(block)))
+        worths.append(readings.worth(centred.of_groups(part), block))
+    alike = np.mean([sum((a & b).values()) / len(block) for a, b in combinations(visits, 2)])
+    wider = np.sqrt(1 + _SHARED * min(1.0, 2 * (1 - float(alike))))
+    pulls = np.mean([worth.pulls for worth in worths], axis=0)
+    return Worth(float(np.mean([worth.value for worth in worths])), wider * pulls)
 
 
 def replan(plan: Plan, fit: CurveFit) -> list[int]:
@@ -259,19 +276,12 @@ def log_worth(counts: Counts) -> Worth:
     return Worth(value, np.bincount(group, weight * (means - value), minlength=counts.groups))
 
 
-def _averaged(worths: list[Worth]) -> Worth:
-    """Average parts that share no subject."""
-    return Worth(
-        float(np.mean([worth.value for worth in worths])),
-        np.mean([worth.pulls for worth in worths], axis=0),
-    )
-
-
-def _range(worth: Worth, level: float, groups: int, factor: float = 1.0) -> Range:
+def _range(worth: Worth, level: float, factor: float = 1.0) -> Range:
     from scipy.special import stdtrit
 
     error = factor * float(spread(worth.pulls[:, None])[0])
-    half = float(stdtrit(max(groups - 1, 1), (1 + level) / 2)) * error
+    freedom = max(int(np.count_nonzero(worth.pulls)) - 1, 1)
+    half = float(stdtrit(freedom, (1 + level) / 2)) * error
     return Range(worth.value, worth.value - half, worth.value + half)
 
 

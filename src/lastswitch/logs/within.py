@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from lastswitch.logs.counts import Counts, Floats
 
 #: Events of an arm from which on a subject counts in full towards the arm's level.
-FULL = 5
+FULL = 3
 
 
 class Contrast(NamedTuple):
