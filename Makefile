@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-engines lint format bench docs clean
+.PHONY: help reproduce test test-engines lint format signatures bench docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -47,6 +47,9 @@ lint: $(VENV)/.has-test  ## formatting, lint and types
 format: $(VENV)/.has-test  ## rewrite formatting and fixable lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+signatures: $(VENV)/.has-test  ## write down public names and signatures after a change meant to be
+	$(BIN)/python tests/public_signatures.py
 
 bench: $(VENV)/.has-test $(VENV)/.has-bench  ## all benchmarks, side by side, as ratios
 	$(BIN)/python -m benchmarks

@@ -218,9 +218,9 @@ def coins(seeds: int, only: str | None = None) -> list[dict[str, Any]]:
             alarms.append(any(f.answer in ("yes", "reverse") for row in fit.findings for f in row))
             plan = ls.plan_cycle(fit.bandit, 6)
             gain = predicted_gain(fit, plan)
-            gains.append(gain.over_log.value)
+            gains.append(gain.over_log.mean)
             again = fit_curves(coin_flips(disguise, seed + 1_000_000), **how)
-            shown = predicted_gain(again, [plan.names[arm] for arm in plan.block]).over_log.value
+            shown = predicted_gain(again, [plan.names[arm] for arm in plan.block]).over_log.mean
             known = all(one.known for one in support(fit, plan))
             if known:
                 truths.append(gain.over_log.low <= 0 <= gain.over_log.high)

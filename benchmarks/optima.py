@@ -123,7 +123,8 @@ def pinwheel_line(longest: int) -> str:
         if sum(Fraction(1, period) for period in periods) == 1
     ]
     began = time.perf_counter()
-    yes = sum(ls.optimal_average(ls.pinwheel(list(periods))).fraction == 1 for periods in dense)
+    bandits = [ls.instances.pinwheel(list(periods)) for periods in dense]
+    yes = sum(ls.optimal_average(bandit).fraction == 1 for bandit in bandits)
     seconds = time.perf_counter() - began
     return (
         f"dense pinwheel, up to 5 tasks, periods up to {longest}: {len(dense)} instances, "

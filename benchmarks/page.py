@@ -123,5 +123,31 @@ def text(value: Any, places: int | None = None) -> str:
     return plain.replace("|", "\\|")
 
 
+#: A figure in a page's text: ``{{file; table; first cells of its row; column; format}}``.
+FIGURE = re.compile(r"\{\{([^{};]+;[^{}]+)\}\}")
+
+
+def with_figures(markdown: str, folder: Path = RESULTS) -> str:
+    """Return a page with every figure it marks filled in from the results.
+
+    ``{{reproduction; policies; Five arms, CombUCB1; total; ,.0f}}`` is the total of the row of
+    that table that begins with these cells. One that is not there is an error, not a gap.
+    """
+    return FIGURE.sub(lambda marked: figure(marked[1], folder), markdown)
+
+
+def figure(marked: str, folder: Path = RESULTS) -> str:
+    """Return one figure as text."""
+    name, key, first, column, *style = (part.strip() for part in marked.split(";"))
+    cells = [cell.strip() for cell in first.split(",")]
+    try:
+        rows = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))[key]
+        (row,) = [row for row in rows if list(map(str, row.values()))[: len(cells)] == cells]
+        value = row[column]
+    except (OSError, KeyError, ValueError) as error:
+        raise LookupError(f"{{{{{marked}}}}} is not among the results: {error!r}") from error
+    return format(value, style[0]) if style else text(value)
+
+
 if __name__ == "__main__":
     print(page())

@@ -46,7 +46,7 @@ class Learner(NamedTuple):
 
     name: str
     base: type[BlockUCB]
-    block: int
+    length: int
     order: tuple[int, ...] | None = None
     code: str = ""
 
@@ -57,7 +57,7 @@ class Learner(NamedTuple):
         if self.order is not None:
             swap = "order" in changes
             arguments["order"] = [CODE_ARMS[arm] for arm in self.order] if swap else self.order
-        return base(bandit.n_arms, self.block, initial=-1, **arguments)
+        return base(bandit.n_arms, self.length, initial=-1, **arguments)
 
 
 FIVE = (
@@ -84,10 +84,10 @@ def changed(base: type[BlockUCB], changes: frozenset[str]) -> type[BlockUCB]:
             if "refresh" not in changes:
                 self.table = self.estimates.optimistic(self.alpha, self._time(self.blocks + 1))
             if "start" in changes:
-                start = self.block * math.sqrt(1.5 * math.log(self.n_arms * self.block))
+                start = self.length * math.sqrt(1.5 * math.log(self.n_arms * self.length))
                 table = np.where(np.isinf(self.table), start, self.table)
             else:
-                table = unvisited_first(self.table, self.block)
+                table = unvisited_first(self.table, self.length)
             return table - TIE * np.arange(self.n_arms)[:, None] if "refresh" in changes else table
 
         def learn(self, pull: ls.Pull, reward: float, note: Any) -> None:

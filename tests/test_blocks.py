@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch import _block_reference as reference
 from lastswitch.curves import constant
-from lastswitch.errors import BanditError, BlockError, InputTypeError
+from lastswitch.errors import BlockError, InputTypeError, StateError
 from strategies import bandits, blocks, states
 
 
@@ -71,7 +71,7 @@ def test_lemma_2_in_general(data, bandit):
     """The repaired block loses at most K + 2, whatever the two starts."""
     block = data.draw(blocks(bandit.n_arms, min_size=2, max_size=20))
     one, other = (data.draw(states(bandit.n_arms)) for _ in range(2))
-    repaired = ls.repaired_block(block, bandit.n_arms)
+    repaired = ls.blocks.repaired_block(block, bandit.n_arms)
     assert len(repaired) == len(block)
     assert repaired[0] != repaired[1]
     loss = ls.block_reward(bandit, block, one) - ls.block_reward(bandit, repaired, other)
@@ -80,12 +80,12 @@ def test_lemma_2_in_general(data, bandit):
 
 def test_a_block_needs_repair_only_if_it_opens_with_a_repeat():
     """The second play becomes the block's second arm, or any other arm if it has only one."""
-    assert ls.repaired_block([2, 0, 0], 3) == [2, 0, 0]
-    assert ls.repaired_block([2, 2, 1, 0], 3) == [2, 1, 1, 0]
-    assert ls.repaired_block([0, 0], 3) == [0, 1]
-    assert ls.repaired_block([1], 3) == [1]
+    assert ls.blocks.repaired_block([2, 0, 0], 3) == [2, 0, 0]
+    assert ls.blocks.repaired_block([2, 2, 1, 0], 3) == [2, 1, 1, 0]
+    assert ls.blocks.repaired_block([0, 0], 3) == [0, 1]
+    assert ls.blocks.repaired_block([1], 3) == [1]
     with pytest.raises(BlockError, match="single arm"):
-        ls.repaired_block([0, 0], 1)
+        ls.blocks.repaired_block([0, 0], 1)
 
 
 def test_the_start_defaults_to_the_bandits():
@@ -104,7 +104,7 @@ def test_what_cannot_be_played_is_refused():
         ls.cycle_reward(bandit, [0, 2])
     with pytest.raises(InputTypeError, match="list of integers"):
         ls.calibrated_reward(bandit, ["a"])
-    with pytest.raises(BanditError, match=r"one state per arm \(2\), got 3"):
+    with pytest.raises(StateError, match="2 integer states, one per arm; got"):
         ls.block_reward(bandit, [0], start=[1, 1, 1])
 
 

@@ -57,12 +57,18 @@ def build(day, every, zone, skip, day_starts):
     raise AssertionError("no open round in sixty days, and no word of it")
 
 
+def utc(moment):
+    """Return a moment that can be compared with others, whatever the clocks do."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
 @given(calendars, st.integers(-300, 300))
 def test_a_round_is_found_again_by_its_times(settings, number):
     """Round to time to round, at a round's first and last second and in its middle."""
     calendar = build(*settings)
-    begin, end = calendar.time(number), calendar.end(number)
-    seconds = int((end.astimezone(UTC) - begin.astimezone(UTC)).total_seconds())
+    begin, end = calendar.span(number)
+    assert begin == calendar.time(number)
+    seconds = int((utc(end) - utc(begin)).total_seconds())
     assert seconds > 0
     for step in (0, seconds // 2, seconds - 1):
         moment = begin + timedelta(seconds=step)
@@ -70,8 +76,8 @@ def test_a_round_is_found_again_by_its_times(settings, number):
             moment = (begin.astimezone(UTC) + timedelta(seconds=step)).astimezone(begin.tzinfo)
         assert calendar.round(moment) == number
         assert calendar.round(moment.isoformat()) == number
-    assert calendar.end(number - 1).timestamp() <= begin.timestamp()
-    assert calendar.time(number + 1).timestamp() >= end.timestamp()
+    assert utc(calendar.span(number - 1)[1]) <= utc(begin)
+    assert utc(calendar.time(number + 1)) >= utc(end)
 
 
 def walk(zone, day, every, day_starts, days):
@@ -120,7 +126,7 @@ def test_days_of_23_and_25_hours(zone, forward, back, minutes):
     """A day's rounds sum to its true length, and half-hours are left out or come twice."""
     for day, change in ((forward, -minutes), (back, minutes)):
         days = Calendar(day, "1d", zone)
-        length = days.end(0).astimezone(UTC) - days.time(0).astimezone(UTC)
+        length = days.span(0)[1].astimezone(UTC) - days.time(0).astimezone(UTC)
         assert length == timedelta(days=1, minutes=change)
         halves = Calendar(day, "30min", zone)
         assert halves.periods("day", 60)[0] == (0, 48 + change // 30)
@@ -211,12 +217,9 @@ def test_open_rounds_as_a_table(settings):
     calendar = build(*settings)
     table = calendar.open(calendar.time(3), calendar.time(9))
     assert table.round.tolist() == list(range(3, 9))
-    zone = UTC if calendar.zone else None
     for number, begin, end in zip(*map(np.ndarray.tolist, table), strict=True):
-        first, last = (calendar.time(number), calendar.end(number))
-        if zone is None:
-            first, last = first.replace(tzinfo=UTC), last.replace(tzinfo=UTC)
-        assert (first.timestamp(), last.timestamp()) == (begin, end)
+        first, last = calendar.span(number)
+        assert (utc(first).timestamp(), utc(last).timestamp()) == (begin, end)
 
 
 def minutes_of_the_week(text):
@@ -381,6 +384,16 @@ def test_calendars_come_back_from_their_tables(settings):
     assert hash(again) == hash(calendar)
     assert [again.time(k) for k in (-3, 0, 50)] == [calendar.time(k) for k in (-3, 0, 50)]
     assert calendar.starting(calendar.time(5)).time(2) == calendar.time(7)
+
+
+def test_the_two_halves_of_a_repeated_hour_are_two_starts():
+    """02:00 comes twice that night, and each is a calendar of its own."""
+    once, again = (
+        Calendar(f"2024-10-27T02:00+0{offset}:00", "1h", "Europe/Rome") for offset in (2, 1)
+    )
+    assert once != again
+    assert once.starting(once.time(1)) == again
+    assert Calendar.from_dict(again.to_dict()) == again
 
 
 def test_tables_of_calendars_are_checked():

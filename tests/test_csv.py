@@ -64,6 +64,9 @@ def test_long_lists_end_after_a_dozen():
     assert first_dozen(names[:12]) == ", ".join(names[:12])
     assert first_dozen(names, "all in it").endswith("song 11 and 1,669 more (all in it)")
     bandit = ls.Bandit([ls.curves.constant(0.5)] * 1681, names=names)
+    assert repr(bandit).count("\n") == 13
+    assert repr(bandit).endswith("1,669 more (all in bandit.names and bandit.curves)")
+    assert repr(ls.Bandit(bandit.curves[:12])).endswith("arm 11  Curve(rest=[0.5], streak=[0.5])")
     text = str(ls.plan_block(bandit, 2))
     assert re.search(r"not played: song .* and 1,66\d more \(", text)
     assert max(map(len, text.splitlines())) < 200

@@ -199,11 +199,45 @@ def test_public_names_explain_themselves(name):
             assert ">>>" in part.__doc__, f"{part.__name__} has no example"
 
 
-def test_benchmark_results_become_a_page(tmp_path):
-    """Results turn into tables under the date and machine they were measured on."""
+def benchmarks_page():
+    """Load what fills pages with results."""
     spec = importlib.util.spec_from_file_location("page", ROOT / "benchmarks" / "page.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_marked_figure_is_among_the_results(page):
+    """A figure a page quotes is one that was measured; none is left as its mark."""
+    assert "{{" not in benchmarks_page().with_figures(page.read_text(encoding="utf-8"))
+
+
+def test_figures_in_the_text_follow_the_results(tmp_path):
+    """Other results, other figures; one that is not there is an error that names it."""
+    rows = [{"instance": "five", "policy": "a", "total": 1234.5}]
+    (tmp_path / "made.json").write_text(json.dumps({"rows": rows}))
+    fill = benchmarks_page().with_figures
+    assert fill("it is {{made; rows; five, a; total; ,.1f}}.", tmp_path) == "it is 1,234.5."
+    assert fill("{{made; rows; five; total}}", tmp_path) == "1234"
+    for wrong in ("none; rows; five; total", "made; rows; six; total", "made; rows; five; sum"):
+        with pytest.raises(LookupError, match=re.escape(wrong)):
+            fill(f"{{{{{wrong}}}}}", tmp_path)
+
+
+def test_the_figures_of_the_paper_are_marked_not_typed():
+    """What the reproduction collected stands in the paper map as marks alone."""
+    kept = json.loads((ROOT / "benchmarks" / "results" / "reproduction.json").read_text())
+    text = re.sub(r"\{\{.*?\}\}", "", MAP.read_text(encoding="utf-8"))
+    typed = {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", text)}
+    measured = {round(row["total"]) for row in kept["policies"]}
+    assert len(measured) == 10
+    assert not typed & measured
+
+
+def test_benchmark_results_become_a_page(tmp_path):
+    """Results turn into tables under the date and machine they were measured on."""
+    module = benchmarks_page()
     assert "make bench" in module.page(tmp_path)
     results = {
         "title": "Planning",

@@ -18,9 +18,10 @@ from lastswitch import Bandit, Curve
 from lastswitch.curves import constant, periodic
 from lastswitch.drawing import _characters, check_figure_path, legible, save_figure
 from lastswitch.errors import FileError, InputTypeError
-from lastswitch.figures import draw_bandit, draw_curves, draw_transitions, figure_1
+from lastswitch.figures import draw_bandit, draw_curves, draw_transitions
 from lastswitch.instances import five_arms, random_bandit, two_arms
 from lastswitch.logs.figures import draw_arm
+from lastswitch.paper import figure_1
 from strategies import bandits
 
 
@@ -125,15 +126,6 @@ def test_the_diagram_of_a_bandit_shows_streaks_only_if_they_matter():
     flat, worn = draw_bandit(two_arms()), draw_bandit(random_bandit("satiating", 2, 3, 0))
     assert "≤−3" not in [text.get_text() for text in flat.axes[1].texts]
     assert "≤−3" in [text.get_text() for text in worn.axes[1].texts]
-
-
-def test_figure_1_compares_the_two_models():
-    """LSD on the left, delays on the right; curves above, moves below."""
-    figure = figure_1()
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["LSD bandits", "Delay-dependent rewards", "", ""]
-    streak_side = [{y for x, y in points(axes) if x < 0} for axes in figure.axes[:2]]
-    assert len(streak_side[0]) > 2 * len(streak_side[1])
 
 
 @pytest.mark.parametrize("format_", ["png", "svg", "pdf"])

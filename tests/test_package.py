@@ -1,13 +1,14 @@
 """The package as a whole: its names, its weight, what it stands on."""
 
 import inspect
-import re
 import subprocess
 import sys
+from difflib import unified_diff
 
 import pytest
 
 import lastswitch as ls
+import public_signatures
 from lastswitch._atomic import write_atomic
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
@@ -20,7 +21,18 @@ def test_importing_is_light():
     code = "import sys, lastswitch; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
-    heavy = {"matplotlib", "numba", "highspy", "typer", "scipy", "rich", "joblib", "ibis", "pandas"}
+    heavy = {
+        "numpy",
+        "matplotlib",
+        "numba",
+        "highspy",
+        "typer",
+        "scipy",
+        "rich",
+        "joblib",
+        "ibis",
+        "pandas",
+    }
     assert not loaded & heavy
 
 
@@ -33,9 +45,19 @@ def test_public_names_resolve_and_are_documented():
     assert set(ls.__all__) <= set(dir(ls))
 
 
+def test_public_names_and_signatures_are_as_promised():
+    """What is public is pinned: nothing is added, dropped or changed by accident."""
+    promised = public_signatures.FILE.read_text(encoding="utf-8").splitlines()
+    found = public_signatures.public_signatures().splitlines()
+    changes = list(unified_diff(promised, found, "promised", "found", lineterm="", n=0))
+    assert not changes, "\n".join(
+        ["Public names changed. If that is meant: make signatures, and commit.", *changes]
+    )
+
+
 def test_modules_load_on_use():
     """What `import lastswitch` does not bring along is there when named."""
-    assert ls.figures.figure_1().axes
+    assert ls.figures.draw_bandit(ls.instances.two_arms()).axes
     assert ls.testing.check_policy.__module__ == "lastswitch.testing"
     assert ls.environment.ENV_ID == "lastswitch/LSD-v0"
     assert {"figures", "testing"} <= set(dir(ls))
@@ -63,9 +85,20 @@ def test_streams_are_keyed_by_name():
 
 
 def test_a_missing_extra_says_what_to_install():
-    """The message ends in a line to paste."""
-    with pytest.raises(MissingExtraError, match=re.escape("pip install 'lastswitch[logs]'")):
-        load_extra("no_such_module_anywhere", "logs")
+    """What the extra consists of: a line to paste that works in a checkout as well."""
+    with pytest.raises(MissingExtraError) as caught:
+        load_extra("no_such_module_anywhere", "spark")
+    _, _, command = str(caught.value).partition("run: pip install ")
+    assert "'pyspark>=" in command
+    assert "'ibis-framework[duckdb]>=" in command  # the extra "spark" builds on "logs"
+    assert "lastswitch[" not in command
+    assert command.endswith("(the extra 'spark' of lastswitch)")
+
+
+def test_an_extra_nobody_knows_names_the_module():
+    """As in a checkout that is not installed: there is no list to read."""
+    with pytest.raises(MissingExtraError, match=r"pip install no_such_module_anywhere \(the extra"):
+        load_extra("no_such_module_anywhere", "no_such_extra")
 
 
 def test_atomic_writes_leave_the_old_file_when_they_fail(tmp_path):
@@ -81,7 +114,7 @@ def test_atomic_writes_leave_the_old_file_when_they_fail(tmp_path):
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     """Policies, bandits and figures all say which file, and why not."""
     nowhere = tmp_path / "missing" / "file.json"
-    figure = ls.figures.figure_1()
+    figure = ls.figures.draw_bandit(ls.instances.two_arms())
     for write in (
         lambda: write_atomic(nowhere, "text"),
         lambda: ls.FixedCycle([0, 1]).save(nowhere),
@@ -91,6 +124,14 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
             FileError, match=r"cannot write .*missing.file\..*: the folder .* does not exist"
         ):
             write()
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 300])
+def test_a_name_no_file_can_have_is_refused(tmp_path, name):
+    """The system's reasons are passed on, and nothing is left behind."""
+    with pytest.raises(FileError, match="cannot write"):
+        write_atomic(tmp_path / name, "text")
+    assert not list(tmp_path.iterdir())
 
 
 def test_atomic_writes_are_as_readable_as_any_other_file(tmp_path):

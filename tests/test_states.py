@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from lastswitch.errors import BlockError, InputTypeError, StateError
+from lastswitch._block_kernel import entry
+from lastswitch.errors import BlockError, InputTypeError, LastSwitchError, StateError
+from lastswitch.states import column, moved
 from strategies import blocks, states
 
 
@@ -80,3 +82,59 @@ def test_bad_states_and_arms_are_refused():
         ls.trajectory([1, 1], [])
     with pytest.raises(InputTypeError, match=r"got \[0.5\]"):
         ls.trajectory([1, 1], [0.5])
+
+
+@given(st.integers(-20, 20), st.booleans())
+def test_one_rule_moves_single_states_and_arrays(tau, played):
+    """An array moves entry by entry as a number does, and as the paper prints it."""
+    printed = by_the_papers_cases(tau, played)
+    assert moved(tau, played) == printed
+    assert moved(np.array([tau]), np.array([played])).tolist() == [printed]
+
+
+@given(st.integers(-40, 40), st.integers(1, 9), st.integers(1, 9), st.booleans())
+def test_one_map_finds_the_column_of_states_and_arrays(tau, rest, streak, repeats):
+    """Arrays, single states and the compiled twin agree, whatever the sizes of the tables."""
+    place = column(tau, rest, streak, repeats)
+    assert column(np.array([tau]), rest, streak, repeats).tolist() == [place]
+    assert entry(tau, 0, rest, rest, streak, repeats) == place
+    assert (place < rest) == (tau > 0)
+
+
+@pytest.mark.parametrize("far", [2**63 - 1, -(2**63), 2**62 + 1, np.uint64(2**63 + 5)])
+def test_states_that_would_overflow_are_refused(far):
+    """Wherever a state can be given; a state of 2**62 itself counts on."""
+    bandit = ls.Bandit([ls.curves.step(2, 0.9)] * 2)
+    for use in (
+        lambda: ls.transition([far, 1], 0),
+        lambda: ls.state_after([far, 1], [0]),
+        lambda: ls.Bandit(bandit.curves, initial=[far, 1]),
+        lambda: ls.plan_block(bandit, 3, start=[far, 1]),
+        lambda: ls.block_reward(bandit, [0, 1], start=[far, 1]),
+        lambda: ls.optimal_total(bandit, 3, start=[far, 1]),
+        lambda: bandit.curves[0]([far]),
+    ):
+        with pytest.raises(LastSwitchError, match=r"2\*\*62|integer"):
+            use()
+    assert ls.transition([2**62, 1], 1).tolist() == [2**62 + 1, -1]
+
+
+def test_a_start_has_one_meaning_everywhere():
+    """The default is the bandit's own; unknown is the calibrated reward; 0 is no state."""
+    bandit = ls.Bandit([ls.Curve([0.2, 0.9], [0.1]), ls.Curve([0.4], [0.3])], initial=[5, -2])
+    block = [0, 1, 0, 0]
+    given_start = ls.block_reward(bandit, block, [5, -2])
+    assert ls.block_reward(bandit, block) == ls.block_reward(bandit, block, "initial")
+    assert ls.block_reward(bandit, block) == given_start
+    assert ls.block_reward(bandit, block, "unknown") == ls.calibrated_reward(bandit, block)
+    assert ls.plan_block(bandit, 4).value == ls.plan_block(bandit, 4, start=[5, -2]).value
+    calibrated = ls.plan_block(bandit, 4, start="unknown")
+    assert calibrated.value == pytest.approx(ls.calibrated_reward(bandit, calibrated.block))
+    for use in (
+        lambda start: ls.block_pays(bandit, block, start),
+        lambda start: ls.plan_block(bandit, 4, start=start),
+        lambda start: ls.optimal_total(bandit, 4, start),
+    ):
+        for wrong in ("anywhere", [1, 0], None, [1], [1.5, 1.0]):
+            with pytest.raises(StateError, match="start must be 'initial', 'unknown' or 2"):
+                use(wrong)

@@ -11,10 +11,11 @@ import pyarrow
 import pytest
 
 import lastswitch as ls
-from lastswitch import curves, instances, learning, theory
+from lastswitch import curves, instances, learning
 from lastswitch.environment import LSDEnv
 from lastswitch.experiments.sweeps import read_sweep
 from lastswitch.files import bandit_to_dict, find_bandit
+from lastswitch.paper import theory
 
 BANDIT = ls.Bandit([ls.Curve([0.1, 0.9], [0.1, 0.0]), ls.curves.constant(0.3)])
 PLAN = ls.Plan((0, 1), 1.0, 1.0)
@@ -32,14 +33,14 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "plan_cycle": lambda x: ls.plan_cycle(x, 3),
     "from_bandit": lambda x: ls.BlockProblem.from_bandit(x, 3),
     "bandit_to_dict": bandit_to_dict,
-    "save_bandit": lambda x: ls.save_bandit(x, "never.toml"),
-    "save_plan": lambda x: ls.save_plan(x, "never.json"),
+    "a bandit's file": BANDIT.save,
+    "a plan's file": PLAN.save,
     "load_bandit": ls.load_bandit,
     "load_plan": ls.load_plan,
     "find_bandit": find_bandit,
     "instance": instances.instance,
     "random_bandit": lambda x: instances.random_bandit(x, 2, 3, 0),
-    "pinwheel": ls.pinwheel,
+    "pinwheel": instances.pinwheel,
     "pinwheel_sqrt": instances.pinwheel_sqrt,
     "pinwheel_facts": theory.pinwheel_facts,
     "stationary": instances.stationary,
@@ -68,7 +69,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "index": BANDIT.index,
     "tables": lambda x: BANDIT.tables(x, 1),
     "sample": lambda x: BANDIT.sample(0, 1, x),
-    "repaired_block": lambda x: ls.repaired_block([0, 0, 1], x),
+    "repaired_block": lambda x: ls.blocks.repaired_block([0, 0, 1], x),
     "solver": lambda x: ls.plan_block(BANDIT, 3, solver=x),
     "distinct_start": lambda x: ls.plan_block(BANDIT, 3, distinct_start=x),
     "draw_curves": ls.figures.draw_curves,
@@ -77,7 +78,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a log's idle": lambda x: ls.logs.simulate(BANDIT, subjects=1, rounds=1, seed=0, idle=x),
     "load_fit": ls.logs.load_fit,
     "predicted_gain": lambda x: ls.logs.predicted_gain(x, PLAN),
-    "Comparison.load": ls.Comparison.load,
+    "Comparison.load": ls.load_comparison,
     "read_sweep": read_sweep,
     "a plan's block": lambda x: ls.Plan(x, 1.0, 1.0),
     "a plan's entries": ls.Plan.from_dict,
@@ -98,13 +99,16 @@ def test_no_wrong_argument_raises_an_error_of_python_s_own(call: Callable[[Any],
     ("call", "words"),
     [
         (lambda: ls.block_reward(None, [0]), "block_pays needs a Bandit, got NoneType"),
-        (lambda: ls.pinwheel(3), "periods must be a list, one entry per arm; got 3"),
+        (lambda: instances.pinwheel(3), "periods must be a list, one entry per arm; got 3"),
         (lambda: instances.instance(3), "a text such as 'five-arms', got 3"),
-        (lambda: ls.pinwheel([10**9]), r"periods\[0\] must be at most 1000000, got 1000000000"),
+        (
+            lambda: instances.pinwheel([10**9]),
+            r"periods\[0\] must be at most 1000000, got 1000000000",
+        ),
         (lambda: theory.regret_order("5", 10), "n_arms must be a whole number"),
         (lambda: theory.regret_bound(2, 100, 10, streaks=3), "streaks must be True or False"),
         (lambda: ls.load_bandit(3), "a path must be a string or a pathlib.Path, got 3"),
-        (lambda: ls.save_plan(PLAN, ""), "it names a folder; add a file name"),
+        (lambda: PLAN.save(""), "it names a folder; add a file name"),
         (lambda: ls.plan_block(BANDIT, 3, warm=[0, 1, 0]), "an earlier Plan, got list"),
         (lambda: ls.Plan((0, 1), "1", 1.0), "value must be a number, got '1'"),
         (lambda: ls.Plan((0, -1), 1.0, 1.0), "arms by number, 0 or more"),
@@ -136,9 +140,15 @@ def test_a_plan_s_file_with_an_entry_of_the_wrong_kind_is_refused(tmp_path, entr
         ls.load_plan(file)
 
 
-@pytest.mark.parametrize("head", [b"[1]", b'{"format": "lastswitch-comparison", "version": 1}'])
-def test_a_comparison_s_file_that_lacks_its_parts_is_refused(tmp_path, head):
-    """A file of the right kind without what it should hold is called damaged."""
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"[1]", "is not a saved comparison"),
+        (b'{"format": "lastswitch-comparison", "version": 1}', "written by lastswitch 0.1"),
+    ],
+)
+def test_a_comparison_s_file_that_lacks_its_parts_is_refused(tmp_path, head, words):
+    """What is no comparison, or one of another release, is called what it is."""
     np.savez(tmp_path / "found.npz", head=np.frombuffer(head, dtype=np.uint8))
-    with pytest.raises(ls.errors.FileError, match=r"found\.npz is not a saved comparison"):
-        ls.Comparison.load(tmp_path / "found.npz")
+    with pytest.raises(ls.errors.FileError, match=rf"found\.npz .*{words}"):
+        ls.load_comparison(tmp_path / "found.npz")

@@ -12,6 +12,7 @@ from matplotlib.patches import Rectangle
 import lastswitch as ls
 from lastswitch import figures
 from lastswitch.drawing import INK, MUTED, colour, house_style, save_figure
+from lastswitch.paper import figure_1
 
 HERE = Path(__file__).parent
 #: The station of the landing page and of the practitioners' page.
@@ -117,6 +118,6 @@ def pricing() -> Figure:
 
 if __name__ == "__main__":
     save_figure(pricing(), HERE / "pricing", formats=["svg"])
-    save_figure(figures.figure_1(), HERE / "figure-1", formats=["svg"])
+    save_figure(figure_1(), HERE / "figure-1", formats=["svg"])
     save_figure(landing(narrow=False), HERE / "landing", formats=["svg", "png"])
     save_figure(landing(narrow=True), HERE / "landing-narrow", formats=["svg"])

@@ -14,14 +14,13 @@ from matplotlib.figure import Figure
 
 import lastswitch as ls
 from lastswitch.drawing import FAINT, INK, colour, house_style, save_figure
-from lastswitch.experiments.plots import draw_comparison
 from lastswitch.experiments.tasks import build
 
 BANDIT = ls.instances.five_arms()
 LEARNERS = {
     "RotationUCB": ls.RotationUCB,
-    "ISI-CombUCB1": partial(ls.ISICombUCB1, block=4),
-    "CombUCB1": partial(ls.CombUCB1, block=3),
+    "ISI-CombUCB1": partial(ls.ISICombUCB1, length=4),
+    "CombUCB1": partial(ls.CombUCB1, length=3),
     "greedy, knowing all": ls.OracleGreedy,
 }
 #: Rounds shown of what each learner plays in the end: two turns of the best rotation.
@@ -64,7 +63,7 @@ def draw(rounds: int, runs: int, n_jobs: int | None = None, progress: bool = Tru
     with house_style():
         figure = Figure(figsize=(9.5, 7), layout="constrained")
         above, below = figure.subplots(2, 1, height_ratios=[1.5, 1])
-        draw_comparison(above, found, "reward")
+        found.plot("reward", ax=above)
         shares = {name: found.share(name).mean for name in LEARNERS}
         ahead = max(shares, key=lambda name: shares[name])
         above.set_title(f"The race: {ahead} earns {shares[ahead]:.0%} of what is possible")

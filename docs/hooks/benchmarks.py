@@ -1,4 +1,4 @@
-"""Fill the benchmarks page from the results that are kept with the code."""
+"""Fill in what was measured: the benchmarks page, and every figure a page marks in its text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SOURCE = Path(__file__).parents[2] / "benchmarks" / "page.py"
 
 
 def on_page_markdown(markdown: str, **kwargs: Any) -> str:
-    """Put the tables where the page has its marker."""
-    if MARKER not in markdown:
-        return markdown
+    """Put tables where the page has its marker, and figures where its text has theirs."""
     spec = importlib.util.spec_from_file_location("benchmarks_page", SOURCE)
     assert spec is not None and spec.loader is not None  # noqa: PT018
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return markdown.replace(MARKER, module.page())
+    if MARKER in markdown:
+        markdown = markdown.replace(MARKER, module.page())
+    return str(module.with_figures(markdown))

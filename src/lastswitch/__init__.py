@@ -20,7 +20,23 @@ from lastswitch._lazy import attach
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from lastswitch import curves as curves, errors as errors
+    from lastswitch import (
+        blocks as blocks,
+        calendar as calendar,
+        curves as curves,
+        environment as environment,
+        errors as errors,
+        experiments as experiments,
+        figures as figures,
+        files as files,
+        instances as instances,
+        learning as learning,
+        logs as logs,
+        paper as paper,
+        planning as planning,
+        rules as rules,
+        testing as testing,
+    )
     from lastswitch._progress import Progress as Progress
     from lastswitch.bandit import Bandit as Bandit
     from lastswitch.blocks import (
@@ -28,24 +44,22 @@ if TYPE_CHECKING:
         block_reward as block_reward,
         calibrated_reward as calibrated_reward,
         cycle_reward as cycle_reward,
-        repaired_block as repaired_block,
     )
     from lastswitch.calendar import Calendar as Calendar
+    from lastswitch.calendar_files import load_calendar as load_calendar
     from lastswitch.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
         Comparison as Comparison,
         Run as Run,
         compare as compare,
+        load_comparison as load_comparison,
         simulate as simulate,
     )
     from lastswitch.files import (
         load_bandit as load_bandit,
         load_plan as load_plan,
-        save_bandit as save_bandit,
-        save_plan as save_plan,
     )
-    from lastswitch.instances import pinwheel as pinwheel
     from lastswitch.learning import (
         Anytime as Anytime,
         CalibratedCombUCB1 as CalibratedCombUCB1,
@@ -55,6 +69,7 @@ if TYPE_CHECKING:
         ISICombUCB1 as ISICombUCB1,
         OracleGreedy as OracleGreedy,
         Policy as Policy,
+        Prior as Prior,
         Pull as Pull,
         RotationUCB as RotationUCB,
         load_policy as load_policy,
@@ -69,7 +84,6 @@ if TYPE_CHECKING:
         BlockProblem as BlockProblem,
         Optimum as Optimum,
         Plan as Plan,
-        Terminal as Terminal,
         average_bound as average_bound,
         best_cycle as best_cycle,
         optimal_average as optimal_average,
@@ -77,6 +91,7 @@ if TYPE_CHECKING:
         plan_block as plan_block,
         plan_cycle as plan_cycle,
     )
+    from lastswitch.schedules import Schedule as Schedule
     from lastswitch.states import (
         state_after as state_after,
         trajectory as trajectory,
@@ -93,14 +108,13 @@ else:
                 "block_reward",
                 "calibrated_reward",
                 "cycle_reward",
-                "repaired_block",
             ],
             "calendar": ["Calendar"],
+            "calendar_files": ["load_calendar"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
-            "experiments": ["Comparison", "Run", "compare", "simulate"],
-            "files": ["load_bandit", "load_plan", "save_bandit", "save_plan"],
-            "instances": ["pinwheel"],
+            "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
+            "files": ["load_bandit", "load_plan"],
             "learning": [
                 "Anytime",
                 "CalibratedCombUCB1",
@@ -110,6 +124,7 @@ else:
                 "ISICombUCB1",
                 "OracleGreedy",
                 "Policy",
+                "Prior",
                 "Pull",
                 "RotationUCB",
                 "load_policy",
@@ -119,7 +134,6 @@ else:
                 "BlockProblem",
                 "Optimum",
                 "Plan",
-                "Terminal",
                 "average_bound",
                 "best_cycle",
                 "optimal_average",
@@ -127,9 +141,11 @@ else:
                 "plan_block",
                 "plan_cycle",
             ],
+            "schedules": ["Schedule"],
             "states": ["state_after", "trajectory", "transition"],
         },
         modules=[
+            "blocks",
             "calendar",
             "curves",
             "errors",
@@ -139,10 +155,10 @@ else:
             "instances",
             "learning",
             "logs",
+            "paper",
             "planning",
             "rules",
             "testing",
-            "theory",
         ],
         extras=["environment"],
     )

@@ -27,7 +27,13 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
         raise FileError(f"cannot write {str(path)!r}: it names a folder; add a file name.")
     if not target.parent.is_dir():
         raise FileError(f"cannot write {target}: the folder {target.parent} does not exist.")
-    data = content.encode() if isinstance(content, str) else content
+    try:
+        data = content.encode() if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        raise FileError(
+            f"cannot write {target}: {error.object[error.start]!r} is half a character (a lone "
+            "surrogate), which no file can hold; correct the name it is in."
+        ) from error
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}~")
     # Not mkstemp, whose files only their owner may read: a report is there to be sent on.
     try:
@@ -41,6 +47,7 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror or error}.") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        why = getattr(error, "strerror", None) or error
+        raise FileError(f"cannot write {str(target)!r}: {why}.") from error
     return target

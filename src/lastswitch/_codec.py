@@ -17,6 +17,7 @@ import base64
 import json
 import math
 import re
+import tomllib
 import zlib
 from binascii import Error as Base64Error
 from collections.abc import Mapping
@@ -36,6 +37,7 @@ LOADERS = {
     kind: f"lastswitch.load_{kind}" for kind in ("bandit", "plan", "policy", "comparison", "fit")
 }
 _STAMP = ("format", "version", "digest")
+_ATOMS = frozenset({str, int, bool, type(None)})
 _NOT_FINITE = ("inf", "-inf", "nan")
 #: What release 0.1 wrote: ``lastswitch-plan-1``, ``lastswitch-policy``, ...
 _OLD = re.compile(r"lastswitch-([a-z]+)(-1)?")
@@ -116,7 +118,9 @@ def unstamp(data: object, kind: str, version: int, where: str) -> dict[str, Any]
     _check_version(data.get("version"), kind, version, where)
     content = {key: value for key, value in data.items() if key not in _STAMP}
     try:
-        found, restored = digest(content), _restored(content)
+        text = _canonical(content)
+        found = sha256(text.encode()).hexdigest()
+        restored = _restored(content) if '"$float"' in text else content
     except RecursionError as error:
         raise FileError(f"{where} is nested too deep to be a saved {kind}.") from error
     except UnicodeEncodeError as error:
@@ -131,7 +135,7 @@ def unstamp(data: object, kind: str, version: int, where: str) -> dict[str, Any]
             f"{where} is damaged or was edited by hand: its content does not match its digest; "
             f"load an earlier copy, or make the {kind} again."
         )
-    return dict(restored)
+    return restored
 
 
 def digest(content: object) -> str:
@@ -142,14 +146,23 @@ def digest(content: object) -> str:
     >>> digest({"a": 1, "b": [0.5]}) == digest({"b": [0.5], "a": 1.0})
     True
     """
-    text = json.dumps(
-        _by_value(content),
-        sort_keys=True,
-        separators=(",", ":"),
-        ensure_ascii=False,
-        allow_nan=False,
+    return sha256(_canonical(content).encode()).hexdigest()
+
+
+def _canonical(content: object) -> str:
+    """Return the one text of plain JSON values: sorted keys, and 2.0 written as 2.
+
+    Programs that know only floats drop the point of a whole number; that is no damage.
+    """
+    by_value = json.loads(json.dumps(content), parse_float=_number)
+    return json.dumps(
+        by_value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
-    return sha256(text.encode()).hexdigest()
+
+
+def _number(text: str) -> int | float:
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def array_digest(arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
@@ -261,6 +274,23 @@ def parse_json(text: str, where: str) -> Any:
         raise FileError(f"{where} is not JSON: {error}; was it cut short?") from error
 
 
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Return the tables of a TOML text that a person wrote.
+
+    Examples
+    --------
+    >>> parse_toml("horizon = ", "sweep.toml")
+    Traceback (most recent call last):
+    lastswitch.errors.FileError: sweep.toml is not valid TOML: Invalid value (at end of document).
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise FileError(f"{where} is nested too deep; no file of ours is.") from error
+    except ValueError as error:
+        raise FileError(f"{where} is not valid TOML: {error}.") from error
+
+
 def _refuse_format(found: object, kind: str, where: str) -> NoReturn:
     """Say whose file this is, if it is one of ours."""
     text = found if isinstance(found, str) else ""
@@ -297,19 +327,21 @@ def _check_version(found: object, kind: str, version: int, where: str) -> None:
 
 def _plain(value: Any) -> Any:
     """Return ``value`` in JSON's own types; what has no equal there is a ``TypeError``."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if value is None or isinstance(value, bool | str | int):
+    if type(value) in _ATOMS:
         return value
+    if isinstance(value, list | tuple):  # most of a large file: atoms are not asked one by one
+        return [item if type(item) in _ATOMS else _plain(item) for item in value]
     if isinstance(value, float):
-        return value if math.isfinite(value) else {"$float": repr(value)}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
                 raise TypeError(f"the key {shown(key)} is not a string")
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, np.generic | np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, str | int):  # subclasses: enumerations and the like
+        return str(value) if isinstance(value, str) else int(value)
     raise TypeError(f"{shown(value)} is not a number, a string, a list or a table of them")
 
 
@@ -321,15 +353,4 @@ def _restored(value: Any) -> Any:
         if len(value) == 1 and value.get("$float") in _NOT_FINITE:
             return float(value["$float"])
         return {key: _restored(item) for key, item in value.items()}
-    return value
-
-
-def _by_value(value: Any) -> Any:
-    """Write a whole number as one: programs that know only floats drop the point of ``2.0``."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, list | tuple):
-        return [_by_value(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _by_value(item) for key, item in value.items()}
     return value

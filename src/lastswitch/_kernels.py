@@ -41,6 +41,29 @@ def inner(function: F) -> F:
     return cast(F, numba.njit(**_OPTIONS | {"no_cpython_wrapper": True})(function))
 
 
+def bare(function: F) -> F:
+    """Compile as :func:`jit`, without counting references to arrays.
+
+    For kernels that make no array and take named tuples of them: counting every use of a field
+    would take as long as the work itself.
+    """
+    return cast(F, numba.njit(**_OPTIONS | {"_nrt": False})(function))
+
+
+def bare_inner(function: F) -> F:
+    """Compile as :func:`inner`, for kernels that are :func:`bare`."""
+    return cast(F, numba.njit(**_OPTIONS | {"_nrt": False, "no_cpython_wrapper": True})(function))
+
+
+def hot(function: F) -> F:
+    """Compile into the :func:`bare` kernels that call it, for their innermost loops.
+
+    A call would hand over every array in a dozen words.
+    """
+    options = {"_nrt": False, "no_cpython_wrapper": True, "forceinline": True}
+    return cast(F, numba.njit(**_OPTIONS | options)(function))
+
+
 def announce(what: str, kernel: Callable[..., Any]) -> None:
     """Say, once per process, that ``kernel`` is about to be compiled (if it is not cached).
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from lastswitch._days import Days, Grid
 from lastswitch._moments import FIRST_DAY, LAST_DAY, YEARS
-from lastswitch._when import DAY, When, day_of
+from lastswitch._when import DAY, IntArray, When, day_of
 from lastswitch.errors import CalendarError
 
 #: Rounds to look for an open one before saying that there is none: more than two years of days.
 _FAR = 800
 #: Rounds looked up at once, at least.
 _CHUNK = 512
+
+#: What days of one period have in common. 1970 began on a Thursday.
+_PERIODS: dict[str, Callable[[IntArray], IntArray]] = {
+    "day": lambda days: days,
+    "week": lambda days: (days + 3) // 7,
+    "month": lambda days: days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64),
+}
 
 
 class _Known(NamedTuple):
@@ -70,6 +79,25 @@ class OpenRounds:
             known, _ = self._grown(known, known.first > first)
         self._known = known
         return known.grid, known.zero
+
+    def inside(self, times: When, length: int) -> tuple[int, ...]:
+        """Return which of the first ``length`` rounds begin at one of ``times``."""
+        grid, zero = self.numbered(0, length)
+        here = slice(zero, zero + length)
+        found = times.holds(grid.day[here], grid.second[here], self.days.day_starts)
+        return tuple(np.flatnonzero(found).tolist())
+
+    def periods(self, per: str, length: int) -> tuple[tuple[int, int], ...]:
+        """Return the first round of each period the rounds meet, and the one after its last."""
+        grid, zero = self.numbered(0, length)
+        first, last = (int(grid.day[zero + number]) for number in (0, length - 1))
+        far = 32 * max(self.days.every // DAY, 1)  # more than the longest period, and a round
+        grid, zero = self.around(self.days.begin(first - far), self.days.begin(last + far))
+        keys = _PERIODS[per](grid.day)
+        begin = int(np.searchsorted(keys, keys[zero]))
+        stop = int(np.searchsorted(keys, keys[zero + length - 1], side="right"))
+        cuts = begin + 1 + np.flatnonzero(np.diff(keys[begin:stop]))
+        return tuple(pairwise([begin - zero, *(cuts - zero).tolist(), stop - zero]))
 
     def _grown(self, known: _Known, back: bool) -> tuple[_Known, int]:
         """Return the table with some more days in front or behind, and how many."""

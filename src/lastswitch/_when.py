@@ -88,6 +88,11 @@ class When:
         """Whether some part speaks of a time of day."""
         return any(part.begin is not None for part in self.parts)
 
+    @property
+    def dated(self) -> bool:
+        """Whether some part speaks of dates, which may be long past or far ahead."""
+        return any(part.first is not None for part in self.parts)
+
     def holds(self, days: IntArray, seconds: IntArray, day_starts: int) -> NDArray[np.bool_]:
         """Tell whether it holds at moments that the wall clock puts ``seconds`` into their days.
 

@@ -6,12 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_choice, check_list, check_whole, is_number
+from lastswitch._listing import DOZEN, more
 from lastswitch._suggest import suggestion
 from lastswitch.curves import Curve, naming_arm
 from lastswitch.errors import BanditError, InputTypeError
@@ -193,6 +196,24 @@ class Bandit:
 
         return draw_curves(self, ax)
 
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the bandit to a ``.toml`` or ``.json`` file; ``load_bandit`` gives an equal one.
+
+        TOML is for people, who may edit it; JSON carries a digest, so that damage is noticed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import lastswitch as ls
+        >>> bandit = ls.instances.five_arms()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ls.load_bandit(bandit.save(f"{folder}/five.json")) == bandit
+        True
+        """
+        from lastswitch.files import write_bandit
+
+        return write_bandit(self, path)
+
     def check_arm(self, arm: int) -> int:
         """Return ``arm`` if there is one of that number.
 
@@ -212,11 +233,13 @@ class Bandit:
 
     def __repr__(self) -> str:
         noise = f"gaussian, sigma={self.sigma:g}" if self.noise == "gaussian" else self.noise
-        width = max(map(len, self.names))
+        width = max(map(len, self.names[:DOZEN]))
         arms = "".join(
             f"\n  {name:<{width}}  {curve!r}"
-            for name, curve in zip(self.names, self.curves, strict=True)
+            for name, curve in zip(self.names[:DOZEN], self.curves[:DOZEN], strict=True)
         )
+        if self.n_arms > DOZEN:
+            arms += f"\n  and {more(self.n_arms, 'all in bandit.names and bandit.curves')}"
         starts = set(self.initial)
         start = str(starts.pop()) if len(starts) == 1 else str(list(self.initial))
         return f"Bandit({self.n_arms} arms, {noise} rewards, starting at tau {start}){arms}"

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
 
 
-def block_pays(
-    bandit: Bandit, block: ArrayLike, start: Start = "initial"
-) -> NDArray[np.float64]:
+def block_pays(bandit: Bandit, block: ArrayLike, start: Start = "initial") -> NDArray[np.float64]:
     """Return what each play of ``block`` pays on average, starting in state ``start``.
 
     ``start`` is ``"initial"`` (the bandit's own), ``"unknown"`` (the first play of each arm pays

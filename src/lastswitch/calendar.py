@@ -7,11 +7,10 @@ plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -32,13 +31,11 @@ from lastswitch._when import (
 )
 from lastswitch.errors import CalendarError, InputTypeError
 
+if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
+    from lastswitch.rules import Rule
+
 Per = Literal["day", "week", "month"]
-#: What days of one period have in common. 1970 began on a Thursday.
-_PERIODS: dict[str, Callable[[IntArray], IntArray]] = {
-    "day": lambda days: days,
-    "week": lambda days: (days + 3) // 7,
-    "month": lambda days: days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64),
-}
 _KEYS = ("start", "every", "zone", "skip", "day_starts")
 
 
@@ -91,11 +88,13 @@ class Calendar:
     (0, 4, 5, 9)
     """
 
-    start: datetime
+    # Two times of a repeated hour are equal in Python; the seconds below tell them apart.
+    start: datetime = field(compare=False)
     every: str
     zone: str | None
     skip: When | None
     day_starts: str
+    _first: int
     _days: Days = field(compare=False)
     _open: OpenRounds = field(compare=False)
 
@@ -129,7 +128,8 @@ class Calendar:
             object.__setattr__(self, name, value)
         self._open.number_from(self._find(given, "start"))
         object.__setattr__(self, "start", self.time(0))
-        if isinstance(given, datetime) and instant_of(given, days) != self._seconds(0):
+        object.__setattr__(self, "_first", self._seconds(0))
+        if isinstance(given, datetime) and instant_of(given, days) != self._first:
             raise CalendarError(
                 f"start {say(given)} is inside a round, which begins {say(self.start)}; start "
                 f"there, or let days begin then (day_starts='{given:%H:%M}')."
@@ -143,6 +143,11 @@ class Calendar:
         """Whether a round is a day or longer, so that dates say all about it."""
         return self._days.every >= DAY
 
+    @property
+    def every_days(self) -> int:
+        """How many days a round has; 0 for rounds shorter than a day."""
+        return self._days.every // DAY
+
     def time(self, number: int) -> datetime:
         """Return when a round begins.
 
@@ -154,27 +159,26 @@ class Calendar:
         """
         return self._moment(self._seconds(number))
 
-    def end(self, number: int) -> datetime:
-        """Return when a round ends: the first moment that is not in it.
+    def span(self, number: int) -> tuple[datetime, datetime]:
+        """Return when a round begins and when it ends: the first moment that is not in it.
 
         Examples
         --------
-        >>> Calendar("2024-06-03", every="1w").end(0)
-        datetime.datetime(2024, 6, 10, 0, 0)
+        >>> [moment.isoformat() for moment in Calendar("2024-06-03", every="1w").span(0)]
+        ['2024-06-03T00:00:00', '2024-06-10T00:00:00']
         """
         grid, zero = self._open.numbered(_whole(number), number + 1)
-        return self._moment(int(grid.end[zero + number]))
+        place = zero + number
+        return self._moment(int(grid.begin[place])), self._moment(int(grid.end[place]))
 
     def day(self, number: int) -> date:
         """Return the day a round belongs to.
 
         Examples
         --------
-        >>> night = Calendar("2024-06-03", every="6h", day_starts="04:00")
-        >>> night.time(3).isoformat(), night.day(3).isoformat()
-        ('2024-06-03T22:00:00', '2024-06-03')
-        >>> night.end(3).isoformat()
-        '2024-06-04T04:00:00'
+        >>> night = Calendar("2024-06-03", every="3h", day_starts="04:00")
+        >>> night.time(7).isoformat(), night.day(7).isoformat()
+        ('2024-06-04T01:00:00', '2024-06-03')
         """
         grid, zero = self._open.numbered(_whole(number), number + 1)
         return day_of(int(grid.day[zero + number]))
@@ -201,10 +205,13 @@ class Calendar:
         """
         return say(self.day(number)) if self.daily else say(self.time(number))
 
-    def rounds(self, when: WhenLike | When, length: int) -> tuple[int, ...]:
+    def rounds(
+        self, when: WhenLike | When, length: int, *, none_ok: bool = False
+    ) -> tuple[int, ...]:
         """Return which of the first ``length`` rounds are meant by times in words.
 
-        A round is meant if its beginning is inside.
+        A round is meant if its beginning is inside. Words that mean none of these rounds are an
+        error; with ``none_ok`` only if no other round of the calendar can be meant either.
 
         Examples
         --------
@@ -212,10 +219,8 @@ class Calendar:
         (6, 7, 30, 31)
         """
         times, size = parse_when(when), check_whole("length", length, 1, CalendarError)
-        grid, zero = self._open.numbered(0, size)
-        days, seconds = grid.day[zero : zero + size], grid.second[zero : zero + size]
-        inside = times.holds(days, seconds, self._days.day_starts)
-        if not inside.any():
+        found = self._open.inside(times, size)
+        if not found and not (none_ok and self._can_mean(times)):
             hint = ""
             if self.daily and times.timed:
                 hint = f"; a round begins at {self.day_starts} here, so leave out the time of day"
@@ -225,9 +230,9 @@ class Calendar:
                 f"no round is meant by {str(times)!r}: the {size} rounds go from "
                 f"{self.say(0)} to {self.say(size - 1)}{hint}."
             )
-        return tuple(np.flatnonzero(inside).tolist())
+        return found
 
-    def periods(self, per: Per, length: int) -> tuple[tuple[int, int], ...]:
+    def periods(self, per: str, length: int) -> tuple[tuple[int, int], ...]:
         """Return every day, week or month that the first ``length`` rounds meet.
 
         Each is its first round and the round after its last, by all rounds it has: the first may
@@ -239,16 +244,25 @@ class Calendar:
         ((-3, 4), (4, 11), (11, 18))
         """
         check_choice("per", per, get_args(Per), CalendarError)
-        size = check_whole("length", length, 1, CalendarError)
-        grid, zero = self._open.numbered(0, size)
-        first, last = (int(grid.day[zero + number]) for number in (0, size - 1))
-        far = 32 * max(self._days.every // DAY, 1)  # more than the longest period, and a round
-        grid, zero = self._open.around(self._days.begin(first - far), self._days.begin(last + far))
-        keys = _PERIODS[per](grid.day)
-        begin = int(np.searchsorted(keys, keys[zero]))
-        stop = int(np.searchsorted(keys, keys[zero + size - 1], side="right"))
-        cuts = begin + 1 + np.flatnonzero(np.diff(keys[begin:stop]))
-        return tuple(pairwise([begin - zero, *(cuts - zero).tolist(), stop - zero]))
+        return self._open.periods(per, check_whole("length", length, 1, CalendarError))
+
+    def resolve(
+        self, rules: Iterable[Rule], length: int, bandit: Bandit | None = None
+    ) -> tuple[Rule, ...]:
+        """Return rules whose words of time have become the first ``length`` rounds they mean.
+
+        Each keeps its words as its name. With a ``bandit``, rules that leave a round without any
+        arm are refused, by its date.
+
+        Examples
+        --------
+        >>> from lastswitch import rules as r
+        >>> print(*Calendar("2024-06-03").resolve([r.never("talk", when="sun")], 14))
+        talk: never on sun (talk: never in rounds 6, 13)
+        """
+        from lastswitch.rules.eligible import resolved_rules
+
+        return resolved_rules(rules, self, length, bandit)
 
     def length(self, until: str | date) -> int:
         """Return how many rounds, from round 0 on, begin before ``until``; a date is left out.
@@ -263,9 +277,9 @@ class Calendar:
             limit = instant_of(given, self._days)
         else:
             limit = self._days.begin(day_number(given))
-        if limit <= self._seconds(0):
+        if limit <= self._first:
             raise CalendarError(f"until must be after the start {self.say(0)}, got {say(given)}.")
-        grid, zero = self._open.around(self._seconds(0), limit)
+        grid, zero = self._open.around(self._first, limit)
         return int(np.searchsorted(grid.begin, limit)) - zero
 
     def open(self, since: str | date, until: str | date) -> Open:
@@ -361,6 +375,11 @@ class Calendar:
         if "start" not in table:
             raise CalendarError("the calendar has no start; give one, such as start = 2024-06-03.")
         return cls(**table)
+
+    def _can_mean(self, times: When) -> bool:
+        """Tell whether ``times`` is about dates, or means a round of the coming weeks."""
+        weeks = day_of(day_number(self.day(0)) + 7 * 8 * max(self.every_days, 1))
+        return times.dated or bool(self._open.inside(times, self.length(until=weeks)))
 
     def _seconds(self, number: int) -> int:
         """Return the moment a round begins, in seconds."""

@@ -1,4 +1,4 @@
-"""Pictures of the model: curves, the transition diagram, the paper's Figure 1.
+"""Pictures of the model: curves and the transition diagram.
 
 Every curve is drawn with rest to the right of zero and streak to the left. Matplotlib loads on use.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from lastswitch._checks import check_bandit
 from lastswitch.bandit import Bandit
-from lastswitch.curves import Curve, periodic, recovering, spike, step
+from lastswitch.curves import Curve
 from lastswitch.drawing import (
     FAINT,
     INK,
@@ -23,6 +23,7 @@ from lastswitch.drawing import (
     new_axes,
     new_figure,
 )
+from lastswitch.states import moved
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -160,7 +161,7 @@ def draw_transitions(ax: Axes | None = None, *, streaks: bool = True, depth: int
         lowest = -depth if streaks else -1
         places = {tau: _place(tau) for tau in range(lowest, depth + 1) if tau}
         for tau, x in places.items():
-            played, rested = min(tau, 0) - 1, max(tau, 0) + 1
+            played, rested = moved(tau, True), moved(tau, False)
             if played < lowest:
                 _loop(ax, x, _PLAYED, side=1)
             else:
@@ -244,38 +245,4 @@ def draw_bandit(bandit: Bandit, figure: Figure | None = None) -> Figure:
         above, below = figure.subplots(2, 1, height_ratios=[1.6, 1])
         draw_curves(bandit, above)
         draw_transitions(below, streaks=any(c.support().streak > 1 for c in bandit.curves))
-    return figure
-
-
-def figure_1(figure: Figure | None = None) -> Figure:
-    """Draw the paper's Figure 1: LSD bandits on the left, the delay model on the right.
-
-    Into ``figure``, where one is given.
-
-    Examples
-    --------
-    >>> [axes.get_title(loc="left") for axes in figure_1().axes[:2]]
-    ['LSD bandits', 'Delay-dependent rewards']
-    """
-    seasons = np.round(0.45 + 0.3 * np.sin(2 * np.pi * np.arange(1, 7) / 6), 3)
-    lsd = Bandit(
-        [
-            Curve([0.75, 0.85, 0.9, 0.92], [0.62, 0.5, 0.4, 0.32, 0.26, 0.22]),
-            periodic(seasons, streak=[0.3, 0.15, 0.05, 0.0]),
-            spike(at=4, high=1.0, low=0.1),
-        ],
-        names=["satiating", "seasonal", "spike"],
-    )
-    delays = Bandit(
-        [recovering(ceiling=0.9, after=8, low=0.25), step(at=5, high=0.7, low=0.05)],
-        names=["recharging", "blocking"],
-    )
-    with house_style():
-        figure = new_figure(figure, 11, 5.4)
-        axes = figure.subplots(2, 2, height_ratios=[1.6, 1])
-        for column, (bandit, title) in enumerate(
-            ((lsd, "LSD bandits"), (delays, "Delay-dependent rewards"))
-        ):
-            draw_curves(bandit, axes[0, column]).set_title(title, pad=24)
-            draw_transitions(axes[1, column], streaks=column == 0)
     return figure

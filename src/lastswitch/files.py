@@ -30,14 +30,20 @@ What schedules must respect may follow (:mod:`lastswitch.rules` has the words)::
     rule = "apart"
     who = "spoken"
     rounds = 3
+
+And so may what rounds are on the clock (:class:`lastswitch.Calendar`)::
+
+    [calendar]
+    start = 2024-06-03         # or said when planning: lastswitch plan --from monday
+    every = "1d"
+    zone = "Europe/Rome"
+    skip = ["sun", 2024-12-25]
 """
 
 from __future__ import annotations
 
 import inspect
-import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -45,16 +51,14 @@ from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_bandit, check_path, shown
+from lastswitch._codec import parse_json, parse_toml, read_text, save_json, unstamp
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
 from lastswitch.errors import (
-    BanditError,
-    CurveError,
     FileError,
     InputTypeError,
     LastSwitchError,
-    RuleError,
 )
 from lastswitch.instances import INSTANCES, instance
 
@@ -62,10 +66,19 @@ if TYPE_CHECKING:
     from lastswitch.planning.plan import Plan
     from lastswitch.rules import Rule
 
-#: The version of the format this release writes; it reads no other.
-VERSION = 1
+#: What a saved bandit's stamp says; this release reads no other version.
+KIND, VERSION = "bandit", 1
 
-_TOP_KEYS = ("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules")
+#: Whole numbers from here on are no state, and may be no float.
+_TOO_LARGE = 2**62
+
+#: States that the shapes of one file may ask for: a few words must not fill the memory.
+_MOST_STATES = 4_000_000
+
+_TOP_KEYS = (
+    *("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules"),
+    "calendar",  # which load_calendar reads
+)
 #: What an arm may say next to each of the three ways to give its curve.
 _WAYS: Mapping[str, tuple[str, ...]] = {
     "rest": ("rest", "streak", "tail", "monotone"),
@@ -75,7 +88,7 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
 
 
 def load_bandit(path: str | PathLike[str]) -> Bandit:
-    r"""Read a bandit from a ``.toml`` or ``.json`` file.
+    r"""Read a bandit from a ``.toml`` or ``.json`` file, saved or written by hand.
 
     Examples
     --------
@@ -89,24 +102,28 @@ def load_bandit(path: str | PathLike[str]) -> Bandit:
       jazz  Curve(rest=[0, 0, 0.8], streak=[0])
     """
     file = check_path(path)
-    return bandit_from_dict(_read(file, _suffix(file)), source=str(file))
+    return bandit_from_dict(read_values(file), source=str(file))
 
 
-def save_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
-    """Write ``bandit`` to a ``.toml`` or ``.json`` file; loading it gives an equal bandit.
+def read_values(file: Path) -> Any:
+    """Return the values of a bandit's file, saved or written by hand, as they are."""
+    where, suffix = str(file), _suffix(file)
+    text = read_text(file)
+    data = parse_toml(text, where) if suffix == ".toml" else parse_json(text, where)
+    if isinstance(data, Mapping) and "format" in data:  # saved, not written by hand
+        data = unstamp(data, KIND, VERSION, where)
+    return data
 
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from lastswitch.instances import five_arms
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     load_bandit(save_bandit(five_arms(), f"{folder}/five.json")) == five_arms()
-    True
-    """
-    check_bandit("save_bandit", bandit)
+
+def write_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
+    """Write ``bandit`` to ``path`` (see :meth:`Bandit.save`)."""
+    check_bandit("save", bandit)
     file = check_path(path)
     data = bandit_to_dict(bandit)
-    return _write_json(file, data) if _suffix(file) == ".json" else write_atomic(file, to_toml(data))
+    if _suffix(file) == ".json":
+        del data["version"]
+        return save_json(file, KIND, VERSION, data)
+    return write_atomic(file, to_toml(data))
 
 
 def to_toml(data: Mapping[str, Any]) -> str:
@@ -137,41 +154,22 @@ def find_bandit(text: str) -> Bandit:
     return instance(text)
 
 
-def save_plan(plan: Plan, path: str | PathLike[str]) -> Path:
-    """Write ``plan`` to a JSON file, with its problem and its certificate.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import lastswitch as ls
-    >>> plan = ls.plan_block(ls.instances.five_arms(), 6)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     load_plan(save_plan(plan, f"{folder}/plan.json")).block == plan.block
-    True
-    """
-    from lastswitch.planning.plan import Plan
-
-    if not isinstance(plan, Plan):
-        raise InputTypeError(f"save_plan needs a Plan, got {type(plan).__name__}.")
-    return _write_json(check_path(path), plan.to_dict())
-
-
 def load_plan(path: str | PathLike[str]) -> Plan:
-    """Read a plan that :func:`save_plan` (or ``lastswitch plan --json``) wrote, and check it.
+    """Read a plan that ``plan.save(path)`` (or ``lastswitch plan --json``) wrote, and check it.
 
     Examples
     --------
     >>> import tempfile
     >>> import lastswitch as ls
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = save_plan(ls.plan_cycle(ls.instances.two_arms(), 2), f"{folder}/plan.json")
+    ...     file = ls.plan_cycle(ls.instances.two_arms(), 2).save(f"{folder}/plan.json")
     ...     load_plan(file).optimal
     True
     """
     from lastswitch.planning.plan import Plan
 
     file = check_path(path)
-    data = _read(file, ".json")
+    data = parse_json(read_text(file), str(file))
     try:
         return Plan.from_dict(data)
     except LastSwitchError as error:
@@ -234,16 +232,22 @@ def bandit_from_dict(data: Mapping[str, Any], source: str = "bandit") -> Bandit:
     arms = data.get("arms")
     if not (isinstance(arms, Sequence) and not isinstance(arms, str) and len(arms)):
         raise FileError(f"{source} must hold at least one [[arms]] table, got {shown(arms)}.")
-    curves, names = [], []
+    curves, names, states = [], [], 0
     for index, arm in enumerate(arms):
         where = f"{source}: arms[{index}]"
         if not isinstance(arm, Mapping):
             raise FileError(f"{where} must be a table, got {shown(arm)}.")
         name = arm.get("name", f"arm {index}")
-        if not isinstance(name, str):
+        if not (isinstance(name, str) and _is_text(name)):
             raise FileError(f"{where}, key 'name' must be a string, got {shown(name)}.")
         names.append(name)
-        curves.append(_read_curve(arm, f"{where} ({name!r})"))
+        curves.append(_read_curve(arm, f"{where} ({shown(name)})"))
+        states += len(curves[-1].rest) + len(curves[-1].streak)
+        if "shape" in arm and states > _MOST_STATES:
+            raise FileError(
+                f"{where}: the shapes up to here ask for {states:,} states, more than "
+                f"{_MOST_STATES:,}; make them shorter, or build the bandit in Python."
+            )
     given = ("noise", "sigma", "initial", "groups", "plays", "silence")
     settings = {key: data[key] for key in given if key in data}
     settings["rules"] = _read_rules(data.get("rules", []), source)
@@ -251,7 +255,7 @@ def bandit_from_dict(data: Mapping[str, Any], source: str = "bandit") -> Bandit:
         _check_number(settings["sigma"], f"{source}: key 'sigma'")
     try:
         return Bandit(curves, names=names, **settings)
-    except (BanditError, InputTypeError, RuleError) as error:
+    except LastSwitchError as error:
         raise FileError(f"{source}: {error}") from error
 
 
@@ -260,12 +264,12 @@ def _read_rules(tables: Any, source: str) -> list[Rule]:
     from lastswitch.rules import from_dict
 
     if not isinstance(tables, Sequence) or isinstance(tables, str):
-        raise FileError(f"{source}: rules must be [[rules]] tables, got {_show(tables)}.")
+        raise FileError(f"{source}: rules must be [[rules]] tables, got {shown(tables)}.")
     rules = []
     for index, table in enumerate(tables):
         try:
             rules.append(from_dict(table))
-        except (RuleError, InputTypeError) as error:
+        except LastSwitchError as error:
             raise FileError(f"{source}: rules[{index}]: {error}") from error
     return rules
 
@@ -304,7 +308,7 @@ def _read_curve(arm: Mapping[str, Any], where: str) -> Curve:
         if ways == ["delays"]:
             return Curve.from_delays(tables["delays"], **settings)
         return Curve(tables["rest"], tables["streak"], **settings)
-    except CurveError as error:
+    except LastSwitchError as error:
         raise FileError(f"{where}, {error}") from error
 
 
@@ -333,7 +337,7 @@ def _read_shape(arm: Mapping[str, Any], where: str) -> Curve:
             )
     try:
         return SHAPES[shape](**given)
-    except CurveError as error:
+    except LastSwitchError as error:
         raise FileError(f"{where}, shape {shape!r}: {error}") from error
 
 
@@ -351,6 +355,16 @@ def _read_table(arm: Mapping[str, Any], key: str, where: str) -> list[float]:
 def _check_number(value: Any, where: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FileError(f"{where} must be a number, got {shown(value)}.")
+    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
+        raise FileError(f"{where} is too large a number: {shown(value)}.")
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether ``name`` can be written to a file; half a character (a surrogate) cannot."""
+    try:
+        return bool(name.encode()) or not name
+    except UnicodeEncodeError:
+        return False
 
 
 def _check_version(data: Mapping[str, Any], source: str) -> None:
@@ -380,24 +394,6 @@ def _inline(toml: str) -> str:
         lambda match: "[" + ", ".join(match[1].replace(",", " ").split()) + "]",
         toml,
     )
-
-
-def _read(file: Path, suffix: str) -> Any:
-    """Return what a TOML or JSON file holds."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise FileError(f"{file} does not exist; check the path.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{file} cannot be read as text: {error}.") from error
-    try:
-        return tomllib.loads(text) if suffix == ".toml" else json.loads(text)
-    except ValueError as error:
-        raise FileError(f"{file} is not valid {suffix[1:].upper()}: {error}.") from error
-
-
-def _write_json(file: Path, data: Mapping[str, Any]) -> Path:
-    return write_atomic(file, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 def _suffix(file: Path) -> str:

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lastswitch._checks import check_list, check_positive, check_unit, check_whole
-from lastswitch._pinwheel import checked_periods
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import MOST_ROUNDS, Curve, constant, naming_arm, periodic, step
@@ -141,6 +140,24 @@ def pinwheel_sqrt(periods: Sequence[int]) -> Bandit:
     gamma = [math.sqrt(delay / slowest) for delay in range(1, slowest + 1)]
     scales = [math.sqrt(fastest / period) for period in periods]
     return delay_dependent([[scale * value for value in gamma] for scale in scales])
+
+
+def checked_periods(periods: Sequence[int]) -> list[int]:
+    """Return the periods of a pinwheel as whole numbers.
+
+    Examples
+    --------
+    >>> checked_periods([])
+    Traceback (most recent call last):
+    lastswitch.errors.BanditError: periods is empty: a pinwheel needs at least one, such as [2, 4].
+    """
+    values = [
+        check_whole(f"periods[{arm}]", period, 1, most=MOST_ROUNDS)
+        for arm, period in enumerate(check_list("periods", periods))
+    ]
+    if not values:
+        raise BanditError("periods is empty: a pinwheel needs at least one, such as [2, 4].")
+    return values
 
 
 class NeverRepeating(NamedTuple):

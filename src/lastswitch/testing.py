@@ -23,10 +23,12 @@ def check_policy(
 ) -> None:
     """Check that the policies built by ``factory`` keep the contract of :class:`Policy`.
 
-    Pulls are legal and carry the true state of their arm; subjects do not disturb each other;
-    masks are obeyed; rewards may be late, out of order, missing or repeated; contradictions and
-    nonsense are refused and change nothing; equal histories give equal pulls; a saved policy goes
-    on exactly as the one it was saved from.
+    Pulls are legal and carry the true state of their arm, also after rounds of rest; subjects do
+    not disturb each other; masks are obeyed; rewards may be late, out of order, missing or
+    repeated; contradictions, rewards outside the range and other nonsense are refused and change
+    nothing; a proposal that is cancelled leaves no trace, one that is confirmed is as good as a
+    pull asked for; equal histories give equal pulls; a policy resumed from a file or a snapshot
+    goes on exactly as the one it was taken from.
 
     Parameters
     ----------
@@ -53,27 +55,31 @@ def check_policy(
     _check(policy.n_arms == n_arms, f"the policy has {policy.n_arms} arms, not {n_arms}")
     _check_without_rewards(factory(), n_arms, rounds)
     _check_refusals(factory(), n_arms)
+    _check_resuming(factory, rounds)
     script = _Script(n_arms, rounds, seed)
     first, second = script.play(factory()), script.play(factory())
     _check(first == second, "two fresh policies with the same history asked for different pulls")
     for pause in sorted({0, 1, rounds // 3, rounds - 1}):
         resumed = script.play(factory(), pause)
         _check(resumed == first, f"saving and loading after {pause} pulls changed what followed")
+    proposed = script.play(factory(), proposing=True)
+    _check(proposed == first, "pulls proposed and then confirmed are not the pulls asked for")
 
 
 class _Script:
-    """One reproducible history: who is asked, with which mask, and when rewards come."""
+    """One reproducible history: who is asked, after which rest, with which mask, and the news."""
 
     def __init__(self, n_arms: int, rounds: int, seed: int) -> None:
         rng = random.Random(seed)
         arms = range(n_arms)
         self.n_arms = n_arms
-        self.turns: list[tuple[Any, list[int] | None]] = []
+        self.turns: list[tuple[Any, int, list[int] | None]] = []
         self.news: list[list[tuple[int, float | None]]] = [[] for _ in range(rounds)]
         for now in range(rounds):
             masked = rng.random() < 0.2
             mask = rng.sample(arms, rng.randint(1, n_arms)) if masked else None
-            self.turns.append((rng.choice(_SUBJECTS), mask))
+            rest = rng.choice((1, 2, 40)) if rng.random() < 0.1 else 0
+            self.turns.append((rng.choice(_SUBJECTS), rest, mask))
             fate = rng.random()
             if fate < 0.1:
                 continue  # never told
@@ -83,15 +89,26 @@ class _Script:
                 if when < rounds:
                     self.news[when].append((now, reward))
 
-    def play(self, policy: Policy, pause: int | None = None) -> list[Pull]:
-        """Play the history, saving and loading before round ``pause``; return the pulls."""
+    def play(
+        self, policy: Policy, pause: int | None = None, *, proposing: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """Play the history; return the pulls without their ids, which no two policies share.
+
+        Saves and loads before round ``pause``; with ``proposing``, cancels a proposal and confirms
+        another in place of every ask.
+        """
         start = [int(tau) for tau in policy.track("a start").state()]
         states = dict.fromkeys(_SUBJECTS, start)
         pulls: list[Pull] = []
-        for now, (subject, mask) in enumerate(self.turns):
+        for now, (subject, rest, mask) in enumerate(self.turns):
             if now == pause:
                 policy = _saved_and_loaded(policy)
-            pull = policy.ask(subject=subject, allowed=mask)
+            states[subject] = _rested(states[subject], rest)
+            policy.advance(subject, rest)
+            if proposing:
+                pull = _proposed(policy, subject, mask)
+            else:
+                pull = policy.ask(subject=subject, allowed=mask)
             where = f"pull {now} (subject {subject!r}, allowed {mask}): {pull}"
             _check(pull.arm in (range(self.n_arms) if mask is None else mask), f"illegal {where}")
             _check(pull.subject == subject, f"another subject's {where}")
@@ -100,8 +117,46 @@ class _Script:
             states[subject] = transition(states[subject], pull.arm).tolist()
             pulls.append(pull)
             for number, reward in self.news[now]:
-                policy.tell(pulls[number].id, reward)
-        return pulls
+                policy.tell(pulls[number].id, _within(policy.rewards, reward))
+        return [pull[1:] for pull in pulls]
+
+
+def _within(rewards: tuple[float, float], share: float | None) -> float | None:
+    """Return the reward that is ``share`` of the way from the smallest to the largest."""
+    return None if share is None else rewards[0] + share * (rewards[1] - rewards[0])
+
+
+def _rested(states: list[int], rounds: int) -> list[int]:
+    """Return ``states`` after ``rounds`` in which nothing is played."""
+    return [max(tau, 0) + rounds for tau in states] if rounds else states
+
+
+def _proposed(policy: Policy, subject: Any, mask: list[int] | None) -> Pull:
+    """Return a pull proposed and confirmed, after one proposed and cancelled."""
+    before = _saved(policy)
+    dropped = policy.ask(subject, allowed=mask, confirm=False)
+    policy.cancel(dropped.id)
+    _check(_saved(policy) == before, "a proposal that was cancelled changed the policy")
+    pull = policy.ask(subject, allowed=mask, confirm=False)
+    again = policy.ask(subject, allowed=mask, confirm=False)
+    _check(pull[1:] == dropped[1:], "asking again after a cancelled proposal gave another pull")
+    _check(pull == again, "a standing proposal is not the answer to a second ask")
+    _check(pull.id != dropped.id, "the id of a cancelled pull was used again")
+    policy.confirm(pull.id)
+    policy.confirm(pull.id)
+    return pull
+
+
+def _check_resuming(factory: Callable[[], Policy], rounds: int) -> None:
+    """Check that a fresh policy goes on from a snapshot, which the old one leaves alone."""
+    policy, again = factory(), factory()
+    for _ in range(rounds // 2):
+        policy.tell(policy.ask().id, policy.rewards[1])
+    snapshot = policy.snapshot()
+    after = [policy.ask()[1:] for _ in range(rounds // 2)]
+    again.resume(snapshot)
+    resumed = [again.ask()[1:] for _ in range(rounds // 2)]
+    _check(resumed == after, "a policy resumed from a snapshot asked for other pulls")
 
 
 def _check_without_rewards(policy: Policy, n_arms: int, rounds: int) -> None:
@@ -109,27 +164,42 @@ def _check_without_rewards(policy: Policy, n_arms: int, rounds: int) -> None:
     pulls = [policy.ask() for _ in range(rounds)]
     _check(all(0 <= pull.arm < n_arms for pull in pulls), "an illegal arm while nothing was told")
     for pull in reversed(pulls):
-        policy.tell(pull.id, 0.5)
+        policy.tell(pull.id, policy.rewards[0])
     policy.ask()
 
 
 def _check_refusals(policy: Policy, n_arms: int) -> None:
     """Check that contradictions and nonsense are refused by name and change nothing."""
     told, missing, waiting = policy.ask(), policy.ask(), policy.ask()
-    policy.tell(told.id, 1.0)
+    proposal = policy.ask("ann", confirm=False)
+    policy.tell(told.id, policy.rewards[1])
     policy.tell(missing.id, None)
     before = _saved(policy)
-    policy.tell(told.id, 1.0)
+    policy.tell(told.id, policy.rewards[1])
     policy.tell(missing.id, math.nan)
     wrong: list[tuple[str, Callable[[], object]]] = [
         ("a second, different reward", lambda: policy.tell(told.id, 0.0)),
         ("a reward after it was told as missing", lambda: policy.tell(missing.id, 1.0)),
         ("a missing reward after it was told", lambda: policy.tell(told.id, None)),
         ("an infinite reward", lambda: policy.tell(waiting.id, math.inf)),
-        ("the reward of a pull never asked", lambda: policy.tell(waiting.id + 1000, 1.0)),
+        ("the reward of a pull never asked", lambda: policy.tell(waiting.id + "0000", 1.0)),
+        ("the reward of a pull only proposed", lambda: policy.tell(proposal.id, 1.0)),
     ]
+    if policy.learns:
+        low, high = policy.rewards
+        below, above = low - (high - low), high + (high - low)
+        wrong.append(("a reward below the range", lambda: policy.tell(waiting.id, below)))
+        wrong.append(("a reward above the range", lambda: policy.tell(waiting.id, above)))
     for what, call in wrong:
         _check(_refused(call, TellError), f"{what} must raise TellError")
+    for what, call in (
+        ("cancelling what is played", lambda: policy.cancel(waiting.id)),
+        ("confirming what was never proposed", lambda: policy.confirm("no-1")),
+        ("cancelling what was never proposed", lambda: policy.cancel("no-1")),
+        ("a rest of -1 rounds", lambda: policy.advance(None, -1)),
+        ("a round that is over", lambda: policy.ask(at=0)),
+    ):
+        _check(_refused(call, LastSwitchError), f"{what} must raise a LastSwitchError")
     for mask in ([], [False] * n_arms, [n_arms], [-1]):
         refused = _refused(lambda mask=mask: policy.ask(allowed=mask), LastSwitchError)  # type: ignore[misc]
         _check(refused, f"allowed={mask} must raise a LastSwitchError")

@@ -17,7 +17,7 @@ class Wanderer(ls.Policy):
     shared = ("paid",)
 
     def __init__(self, n_arms, *, initial=1, seed=0):
-        super().__init__(n_arms, initial=initial, seed=seed)
+        super().__init__(n_arms, initial=initial, rewards=(-9, 10), seed=seed)
         self.paid = [1.0] * n_arms
 
     def choose(self, track, allowed):

@@ -1,7 +1,6 @@
 """The store: what is finished stays finished, whatever happens to the process or the disk."""
 
 import os
-import random
 import re
 import resource
 import signal
@@ -19,18 +18,21 @@ from lastswitch.experiments.store import TaskStore
 TWO = ls.instances.two_arms()
 CYCLES = {"alternate": partial(ls.FixedCycle, [0, 1]), "first": partial(ls.FixedCycle, [0])}
 
-#: A sweep of slow tasks that writes down which task each policy is built for.
+#: A sweep that writes down which task each policy is built for, and that starts no more tasks
+#: than the number in a file of its own allows.
 SWEEP = """
 import sys, time
+from pathlib import Path
 import lastswitch as ls
 
-log, store, out = sys.argv[1:]
+log, gate, store, out = sys.argv[1:]
 
 def slow(seed, initial):
     if seed:  # seed 0 only asks what would be built
         with open(log, "a") as file:
             file.write(f"{seed}\\n")
-        time.sleep(0.02)
+        while len(Path(log).read_text().split()) > int(Path(gate).read_text()):
+            time.sleep(0.01)
     return ls.FixedCycle([0, 1], initial=initial)
 
 if __name__ == "__main__":
@@ -54,26 +56,28 @@ def runs_stored(store):
 
 
 def test_a_sweep_killed_twice_ends_in_the_same_bytes(tmp_path):
-    """Kill -9 at two random moments: nothing stored is computed again, and the end is the same."""
+    """Kill -9 twice in the midst of it: nothing stored is computed again, the end is the same."""
     script, store, log = tmp_path / "sweep.py", tmp_path / "store", tmp_path / "log"
     script.write_text(SWEEP)
     log.touch()
-    command = [sys.executable, script, log, store, tmp_path / "killed.npz"]
-    for enough in (10, 45):
+    gate = tmp_path / "gate"
+    command = [sys.executable, script, log, gate, store, tmp_path / "killed.npz"]
+    for _ in range(2):
         before = len(log.read_text().split())
         done = runs_stored(store)
+        gate.write_text(f"{before + 50}")  # so that some of the 120 are left whenever it is killed
         process = subprocess.Popen(command, start_new_session=True)
-        while len(runs_stored(store)) < enough:  # runs alone: the optimum is stored too
+        while len(runs_stored(store)) < len(done) + 5:  # runs alone: the optimum is stored too
             assert process.poll() is None
             time.sleep(0.01)
-        time.sleep(random.random() * 0.1)
         process.kill()
         assert process.wait() == -signal.SIGKILL
         os.killpg(process.pid, signal.SIGKILL)  # its workers, which would end by themselves
         built = {int(seed) for seed in log.read_text().split()[before:]}
         assert not built & done
     before, done = len(log.read_text().split()), runs_stored(store)
-    assert 45 <= len(done) < 120
+    assert 10 <= len(done) < 120
+    gate.write_text("1000")
     assert subprocess.run(command, check=False, timeout=60).returncode == 0
     built = [int(seed) for seed in log.read_text().split()[before:]]
     assert len(built) == len(set(built)) == 120 - len(done)
@@ -116,10 +120,8 @@ def test_more_runs_and_policies_reuse_what_is_there(tmp_path):
     heard = []
     ls.compare(TWO, CYCLES, 50, 3, n_jobs=1, store=tmp_path, progress=False)
     wider = CYCLES | {"greedy": ls.OracleGreedy}
-    ls.compare(
-        TWO, wider, 50, 4, n_jobs=1, store=tmp_path, progress=lambda *news: heard.append(news)
-    )
-    assert heard[0] == (3 + 3 + 1, 4 * 3 + 1)
+    ls.compare(TWO, wider, 50, 4, n_jobs=1, store=tmp_path, progress=heard.append)
+    assert (heard[0].done, heard[0].total) == (3 + 3 + 1, 4 * 3 + 1)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_what_changes_the_result_changes_the_key(change, tmp_path):
     ls.compare(**given, store=tmp_path, progress=False)
     before = len(task_files(tmp_path))
     heard = []
-    ls.compare(**(given | change), store=tmp_path, progress=lambda *news: heard.append(news))
+    ls.compare(**(given | change), store=tmp_path, progress=heard.append)
     assert len(task_files(tmp_path)) >= before + 2
 
 
@@ -162,7 +164,7 @@ def test_a_folder_that_cannot_be_is_refused_before_anything_runs(tmp_path):
 
 def test_a_disk_that_fills_up_names_the_task_and_keeps_the_rest(tmp_path):
     """The kernel refuses to write more; what was stored before is there for the next try."""
-    store = TaskStore(tmp_path)
+    store = TaskStore(tmp_path).open()
     store.put("aa", {"n": 1}, {}, "the first task")
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -179,7 +181,7 @@ def test_a_disk_that_fills_up_names_the_task_and_keeps_the_rest(tmp_path):
 
 def test_what_a_dead_process_left_half_written_is_cleared(tmp_path):
     """Opening the store removes it, but not what a living process is writing."""
-    TaskStore(tmp_path)
+    TaskStore(tmp_path).open()
     with subprocess.Popen([sys.executable, "-c", "pass"]) as gone:
         gone.wait()
     import socket
@@ -188,5 +190,5 @@ def test_what_a_dead_process_left_half_written_is_cleared(tmp_path):
     alive = tmp_path / "incoming" / f"{socket.gethostname()}-{os.getppid()}.abc"
     dead.touch()
     alive.touch()
-    TaskStore(tmp_path)
+    TaskStore(tmp_path).open()
     assert (dead.exists(), alive.exists()) == (False, True)

@@ -76,10 +76,10 @@ def test_raw_ucb_leaves_an_arm_once_its_rewards_fall():
 
 def test_raw_ucb_windows_are_means_of_the_latest_full_turns():
     """After rewards 0..12 of one arm: windows 1, 2, 4, 8 hold the last complete 2^j rewards."""
-    policy = RAWUCB(1)
+    policy = RAWUCB(1, rewards=(0, 16))
     for reward in range(13):
         policy.tell(policy.ask().id, float(reward))
-    assert policy.windows[0, :5].tolist() == [12.0, 10.5, 9.5, 3.5, math.inf]
+    assert (16 * policy.windows[0, :5]).tolist() == [12.0, 10.5, 9.5, 3.5, math.inf]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -255,20 +255,20 @@ def test_subjects_share_what_is_learned_and_keep_their_blocks():
 def test_the_horizon_chooses_the_block_by_the_theorem(streaks):
     """Without a block, the size that makes the regret bound smallest is taken."""
     policy = ISICombUCB1(3, streaks=streaks, horizon=10**9)
-    assert policy.block == ls.theory.best_block_size(3, 10**9, streaks)
-    assert policy.block > 2
+    assert policy.length == ls.paper.theory.best_block_size(3, 10**9, streaks)
+    assert policy.length > 2
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: ISICombUCB1(3), "give block, or horizon"),
+        (lambda: ISICombUCB1(3), "give length, or horizon"),
         (lambda: ISICombUCB1(3, 1), "at least 2"),
         (lambda: ISICombUCB1(0, 4), "n_arms must be a whole number of at least 1, got 0"),
         (lambda: ISICombUCB1(3, 4, alpha=-1), "alpha"),
         (lambda: ISICombUCB1(3, 4, alpha="much"), "alpha must be at least 0, got 'much'"),
-        (lambda: ISICombUCB1(3, 2.5), "block must be a whole number of at least 2, got 2.5"),
-        (lambda: CombUCB1(3, 0), "block must be a whole number of at least 1, got 0"),
+        (lambda: ISICombUCB1(3, 2.5), "length must be a whole number of at least 2, got 2.5"),
+        (lambda: CombUCB1(3, 0), "length must be a whole number of at least 1, got 0"),
         (lambda: CalibratedCombUCB1(3, 2, order=[0, 1]), "each of the 3 arms once"),
         (lambda: CalibratedCombUCB1(2, 2, order=[0, 1.5]), r"once, got \[0, 1.5\]"),
         (lambda: ISICombUCB1(3, 4, solver="magic"), "magic"),
@@ -292,7 +292,7 @@ def test_isi_s_regret_stays_under_theorem_1():
     for horizon in (400, 1600):
         run = ls.simulate(bandit, ISICombUCB1(5, 4, initial=-1), horizon, seed=1)
         regret = ls.optimal_total(bandit, horizon).value - run.mean_total
-        assert 0 < regret < ls.theory.regret_bound(5, horizon, block=4).total
+        assert 0 < regret < ls.paper.theory.regret_bound(5, horizon, block=4).total
 
 
 def test_the_authors_solver_plans_the_same_rate():

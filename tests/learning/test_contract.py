@@ -122,10 +122,49 @@ class Lenient(Best):
 class Confused(Best):
     """Reports a state that is not the arm's."""
 
-    def ask(self, subject=None, allowed=None):
+    def ask(self, subject=None, **options):
         """Return the pull with its state one off."""
-        pull = super().ask(subject, allowed)
+        pull = super().ask(subject, **options)
         return pull._replace(tau=pull.tau + 1)
+
+
+class Hasty(Best):
+    """Plays what was only to be proposed."""
+
+    def ask(self, subject=None, *, confirm=True, **options):
+        """Confirm everything."""
+        return super().ask(subject, **options)
+
+
+class Sleepless(Best):
+    """Does not notice that time goes by."""
+
+    def advance(self, subject=None, rounds=1):
+        """Do nothing."""
+
+
+class Generous(Best):
+    """Takes rewards outside its range."""
+
+    def tell(self, id, reward):  # noqa: A002
+        """Clip what is too much."""
+        low, high = self.rewards
+        finite = reward is not None and abs(reward) < 1e300
+        super().tell(id, min(high, max(low, reward)) if finite else reward)
+
+
+class Careless(Best):
+    """Keeps in an attribute that is not shared what it chose before."""
+
+    def __init__(self, n_arms):
+        super().__init__(n_arms)
+        self.turn = 0
+
+    def choose(self, track, allowed):
+        """Return one allowed arm after the other."""
+        self.turn += 1
+        arms = [arm for arm in range(self.n_arms) if allowed is None or allowed[arm]]
+        return arms[self.turn % len(arms)]
 
 
 class Impatient(Best):
@@ -148,6 +187,10 @@ class Impatient(Best):
         (Lenient, AssertionError),
         (Confused, AssertionError),
         (Impatient, RuntimeError),
+        (Hasty, AssertionError),
+        (Sleepless, AssertionError),
+        (Generous, AssertionError),
+        (Careless, AssertionError),
     ],
 )
 def test_the_checker_catches_a_broken_policy(broken, error):
@@ -172,11 +215,23 @@ def test_saving_at_any_moment_changes_nothing(name, tmp_path):
         subject = ("ann", "bob")[turn % 3 == 0]
         pull = steady.ask(subject)
         interrupted = load_policy(interrupted.save(tmp_path / "policy.json"))
-        assert interrupted.ask(subject) == pull
-        waiting.append(pull)
+        twin = interrupted.ask(subject)
+        assert twin[1:] == pull[1:]
+        waiting.append((pull, twin))
         if rng.random() < 0.6:
             told, reward = waiting.pop(rng.randrange(len(waiting))), float(rng.random() < 0.5)
-            steady.tell(told.id, reward)
+            steady.tell(told[0].id, reward)
             interrupted = load_policy(interrupted.save(tmp_path / "policy.json"))
-            interrupted.tell(told.id, reward)
-    assert interrupted.state() == steady.state()
+            interrupted.tell(told[1].id, reward)
+    assert interrupted.learned() == steady.learned()
+
+
+@pytest.mark.parametrize("name", ["FixedCycle", "ISICombUCB1", "Anytime"])
+def test_a_range_of_one_s_own_keeps_the_contract(name):
+    """Rewards between -3 and 5 are told, learned and refused as those between 0 and 1 are."""
+    own = {
+        "FixedCycle": lambda: FixedCycle([0, 1, 2, 3]),
+        "ISICombUCB1": lambda: ISICombUCB1(4, 4, rewards=(-3, 5)),
+        "Anytime": lambda: Anytime(partial(ISICombUCB1, 4, rewards=(-3, 5)), first=16),
+    }
+    check_policy(own[name], n_arms=4, rounds=40)

@@ -37,7 +37,7 @@ def test_a_track_survives_its_row(history):
     for arm in plays:
         track.play(arm)
     track.block, track.at, track.memory = (0, 0), 1, ["anything"]
-    again = Track.from_row(track.to_row())
+    again = Track.from_row(track.to_row(), len(start))
     assert again.to_row() == track.to_row()
     assert again.play(0) == track.play(0)
     assert again.state() == track.state()

@@ -43,8 +43,8 @@ def test_a_policy_is_valued_like_the_rotation_it_plays(log):
     order = ["ads", "jazz", "news"]
     cycle = ls.FixedCycle([order.index(arm) for arm in BLOCK])
     found = replay(log, cycle, propensity="propensity", rounds=800)
-    assert found.snips.value == pytest.approx(
-        replay(log, BLOCK, propensity="propensity").snips.value, abs=0.01
+    assert found.snips.mean == pytest.approx(
+        replay(log, BLOCK, propensity="propensity").snips.mean, abs=0.01
     )
 
 

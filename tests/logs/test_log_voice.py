@@ -78,7 +78,7 @@ def test_the_fit_is_found_by_content_under_any_name(fitted, capsys):
 
 def test_another_bandit_under_the_same_name_has_no_prediction(fitted, capsys):
     """A fit beside it does not make it the fit's."""
-    ls.save_bandit(TRUTH, fitted)
+    TRUTH.save(fitted)
     assert "over what the log did" not in planned(fitted, capsys)
 
 

@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 
 import lastswitch as ls
-from lastswitch import theory
+from lastswitch.paper import theory
 from paper_cases import (
     CONSTANT_STREAKS,
     SEEDS,
@@ -89,7 +89,10 @@ def test_how_tight_the_three_floors_are():
             played = {
                 "double": (ls.plan_cycle(bandit, size).block, theory.double_play_floor),
                 "sequence": ([*order, *after], theory.calibration_sequence_floor),
-                "calibrated": (ls.plan_block(bandit, size, start="unknown").block, theory.calibrated_block_floor),
+                "calibrated": (
+                    ls.plan_block(bandit, size, start="unknown").block,
+                    theory.calibrated_block_floor,
+                ),
             }
             for name, (block, floor) in played.items():
                 slack[name].append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lastswitch as ls
-from lastswitch.theory import best_cycle_floor
+from lastswitch.paper.theory import best_cycle_floor
 from paper_cases import (
     CONSTANT_STREAKS,
     SEEDS,
@@ -40,7 +40,7 @@ def test_proposition_2_in_general(family):
         bandit = drawn(family, 3, 5, seed)
         best, sequence = optimum(bandit, HORIZON)
         for size in SIZES:
-            block = ls.repaired_block(best_window(bandit, sequence, size), 3)
+            block = ls.blocks.repaired_block(best_window(bandit, sequence, size), 3)
             assert average(bandit, block, HORIZON) >= (
                 best_cycle_floor(best, bandit, HORIZON, size, streaks=True) - 1e-9
             )

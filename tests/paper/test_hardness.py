@@ -9,7 +9,7 @@ import pytest
 
 import lastswitch as ls
 from lastswitch.instances import pinwheel, pinwheel_sqrt
-from lastswitch.theory import pinwheel_density
+from lastswitch.paper.theory import pinwheel_density
 from pinwheel_search import can_cover, can_pack
 
 DENSE = [

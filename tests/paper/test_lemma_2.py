@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.errors import BlockError
-from lastswitch.theory import state_change_loss
+from lastswitch.paper.theory import state_change_loss
 from strategies import bandits, blocks, states
 
 SLACK = 1e-9
@@ -36,7 +36,7 @@ def test_equation_4(case):
 def test_equation_5(case):
     """In general B' loses at most K + 2; at most the finer constant of each case of the proof."""
     bandit, block, one, other = case
-    repaired = ls.repaired_block(block, bandit.n_arms)
+    repaired = ls.blocks.repaired_block(block, bandit.n_arms)
     loss = ls.block_reward(bandit, block, one) - ls.block_reward(bandit, repaired, other)
     assert loss <= state_change_loss(bandit, streaks=True, block=block) + SLACK
     assert loss <= state_change_loss(bandit, streaks=True) + SLACK
@@ -56,7 +56,7 @@ def test_calibrated_reward_lies_between(case):
 def test_repaired_block_keeps_its_calibrated_reward(case):
     """r̃(B') ≥ r(B | τ) − (K + 2), the inequality behind Proposition 5."""
     bandit, block, one, _ = case
-    repaired = ls.repaired_block(block, bandit.n_arms)
+    repaired = ls.blocks.repaired_block(block, bandit.n_arms)
     full = ls.block_reward(bandit, block, one)
     assert ls.calibrated_reward(bandit, repaired) >= full - (bandit.n_arms + 2) - SLACK
 
@@ -66,7 +66,7 @@ def test_repaired_block_keeps_its_calibrated_reward(case):
 def test_repaired_block_has_the_length_of_the_block_and_starts_with_a_switch(case):
     """B' is as long as B; its second pull differs from its first."""
     bandit, block, _, _ = case
-    repaired = ls.repaired_block(block, bandit.n_arms)
+    repaired = ls.blocks.repaired_block(block, bandit.n_arms)
     assert len(repaired) == len(block)
     assert len(block) == 1 or repaired[0] != repaired[1]
 
@@ -88,7 +88,7 @@ def test_k_plus_2_is_attained(n_arms):
     bandit = ls.Bandit([tires] + [ls.curves.spike(at=20, high=1.0)] * (n_arms - 1))
     block = [0, 0, 0, *range(1, n_arms)]
     on = [20] + [20 - t for t in range(3, n_arms + 2)]
-    repaired = ls.repaired_block(block, n_arms)
+    repaired = ls.blocks.repaired_block(block, n_arms)
     assert ls.block_reward(bandit, block, on) == n_arms + 2
     assert ls.block_reward(bandit, repaired, [-9] + [40] * (n_arms - 1)) == 0
 
@@ -105,4 +105,4 @@ def test_the_same_block_can_lose_everything_when_streaks_wear_out(size):
 def test_the_general_form_needs_two_arms():
     """With one arm there is no B': the only block loses everything, and the call says so."""
     with pytest.raises(BlockError, match="two arms"):
-        ls.repaired_block([0, 0], n_arms=1)
+        ls.blocks.repaired_block([0, 0], n_arms=1)

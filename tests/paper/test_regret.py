@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 import lastswitch as ls
-from lastswitch import theory
+from lastswitch.paper import theory
 from paper_cases import drawn, optimum
 
 #: Family, arms, and whether streaks wear out (Theorem 2) or not (Theorem 1).

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.instances import example_2
-from lastswitch.theory import block_error
+from lastswitch.paper.theory import block_error
 from paper_cases import every_block
 
 on_off = st.sampled_from([0.0, 0.5, 1.0])
@@ -40,7 +40,7 @@ def loss_of_repeating(bandit, played, block) -> float:
     """Return r(B | τ) − r(B | τ_B): what the block paid there, minus what one turn of it pays."""
     there = ls.state_after(bandit.start(), played)
     constant = all(curve.kind.streak == "constant" for curve in bandit.curves)
-    repeated = block if constant else ls.repaired_block(block, bandit.n_arms)
+    repeated = block if constant else ls.blocks.repaired_block(block, bandit.n_arms)
     return ls.block_reward(bandit, block, there) - ls.cycle_reward(bandit, repeated)
 
 

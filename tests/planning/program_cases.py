@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lastswitch import BlockProblem, Terminal
+from lastswitch.planning import BlockProblem, Terminal
 
 
 def random_problem(seed, max_arms=3, max_length=5):

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch.errors import ProblemError
 from lastswitch.families import random_bandit
-from lastswitch.planning import BlockProblem, brute_force, search
+from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.automata import Automata, block_automata
 from lastswitch.planning.certified import solve, solve_automata
+from lastswitch.planning.params import SearchParams
+from lastswitch.planning.search import Search
 from planning.planning_cases import problems, random_problem
 
 
@@ -31,12 +33,10 @@ def hard_problem(n_arms: int = 12, length: int = 40) -> BlockProblem:
     return BlockProblem.from_bandit(bandit, length, "unknown")
 
 
-@pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the search so narrow that small problems take several passes and products."""
-    small = {"SCOUT": 1, "NARROW": 1, "WIDEN": 2, "MERGE_FROM": 2, "MERGE_SIZE": 1e3}
-    for name, value in {**small, "STEPS": (2, 2)}.items():
-        monkeypatch.setattr(search, name, value)
+#: A search so narrow that small problems take several passes and products.
+NARROW = SearchParams(
+    scout=1, narrow=1, widen=2, merge_from=2, merge_size=1e3, merge_growth=1e3, steps=(2, 2)
+)
 
 
 def test_it_agrees_with_enumeration_on_a_thousand_problems() -> None:
@@ -49,25 +49,23 @@ def test_it_agrees_with_enumeration_on_a_thousand_problems() -> None:
         assert found.bound == pytest.approx(best, abs=close(problem)), seed
 
 
-@pytest.mark.usefixtures("narrow")
 def test_a_narrow_search_that_must_widen_and_merge_agrees_too() -> None:
     """Beam, arc deletion and products lose no better block, even with almost no width."""
     for seed in range(400):
         problem = random_problem(np.random.default_rng([seed, 2]), most_blocks=600)
         best = brute_force.solve(problem).bound
-        found = solve_automata(block_automata(problem))
+        found = solve_automata(block_automata(problem), params=NARROW)
         assert problem.value(found.block) == pytest.approx(best, abs=close(problem)), seed
         assert found.bound == pytest.approx(best, abs=close(problem)), seed
 
 
-@pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("option", [{"time_limit": 1e-9}, {"gap": 0.2}])
 def test_a_search_stopped_early_brackets_the_optimum(option: dict[str, float]) -> None:
     """Out of time or within the gap: bound >= optimum >= value still holds."""
     for seed in range(200):
         problem = random_problem(np.random.default_rng([seed, 3]), most_blocks=600)
         best = brute_force.solve(problem).bound
-        found = solve_automata(block_automata(problem), **option)
+        found = solve_automata(block_automata(problem), params=NARROW, **option)
         value, slack = problem.value(found.block), close(problem)
         assert value - slack <= best <= found.bound + slack, seed
         if "gap" in option:
@@ -120,7 +118,7 @@ def test_automata_pay_what_the_problem_pays(problem: BlockProblem, seed: int) ->
 def test_a_search_knows_what_its_block_is_worth(problem: BlockProblem) -> None:
     """The value added up in the beam is that of the block it leads to."""
     automata = block_automata(problem)
-    run = search.Search(automata, 0.0, None, None)
+    run = Search(automata, 0.0, None, None, -np.inf, NARROW)
     run.run()
     assert run.block is not None
     assert run.value == pytest.approx(automata.value(run.block), abs=close(problem))
@@ -160,25 +158,26 @@ def test_ctrl_c_returns_the_best_so_far_with_its_bound() -> None:
 
 def test_progress_is_told_while_planning() -> None:
     """The callback hears of growing time and of a bound that only falls."""
-    heard: list[tuple[float, float, float]] = []
-    ls.plan_block(hard_problem(), time_limit=0.5, progress=lambda *news: heard.append(news))
-    seconds, values, bounds = zip(*heard, strict=True)
+    heard: list[ls.Progress] = []
+    ls.plan_block(hard_problem(), time_limit=0.5, progress=heard.append)
+    news = [(now.seconds, now.value, now.bound) for now in heard]
+    seconds, values, bounds = zip(*news, strict=True)
     assert list(seconds) == sorted(seconds)
     assert list(values) == sorted(values)
     assert list(bounds) == sorted(bounds, reverse=True)
 
 
-def test_memory_stays_within_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_stays_within_its_cap() -> None:
     """With hardly any memory to widen into, the answer keeps a gap instead of failing."""
-    monkeypatch.setattr(search, "MOST_MEMORY", 60_000)
-    plan = ls.plan_block(hard_problem())
-    assert not plan.optimal
-    assert plan.gap < 0.1
+    problem = hard_problem()
+    found = solve(problem, params=SearchParams(most_memory=60_000))
+    value = problem.value(found.block)
+    assert value < found.bound < 1.1 * value
 
 
 def test_an_infeasible_set_of_automata_is_refused() -> None:
     """An arm that can neither idle nor be pulled is an error, not a crash."""
-    stuck = Automata(
+    stuck = Automata.of(
         offset=[0, 1, 2], idle=[-1, -1], pull=[-1, -1], pay=[0, 0], final=[0], root=[0]
     )
     with pytest.raises(ProblemError, match="neither idle nor be pulled"):
@@ -187,7 +186,7 @@ def test_an_infeasible_set_of_automata_is_refused() -> None:
 
 def test_arms_that_all_insist_on_a_slot_are_refused() -> None:
     """Two arms that may not idle in the same slot leave no block, and the error says so."""
-    eager = Automata(
+    eager = Automata.of(
         offset=[0, 2, 4],
         idle=[-1, -1, -1, -1],
         pull=[2, 3, -1, -1],
@@ -199,7 +198,6 @@ def test_arms_that_all_insist_on_a_slot_are_refused() -> None:
         solve_automata(eager)
 
 
-@pytest.mark.usefixtures("narrow")
 def test_a_block_is_found_where_most_ways_lead_nowhere() -> None:
     """An arm that must play every third slot leaves one block, which is found and proven."""
     length, period = 9, 3
@@ -214,7 +212,7 @@ def test_a_block_is_found_where_most_ways_lead_nowhere() -> None:
         pull[here + period - 1] = there
         idle[here + period] = pull[here + period] = there + period
         pay[here + period] = 1.0
-    automata = Automata(
+    automata = Automata.of(
         offset=np.arange(length + 2) * per_slot,
         idle=idle,
         pull=pull,
@@ -222,7 +220,7 @@ def test_a_block_is_found_where_most_ways_lead_nowhere() -> None:
         final=np.zeros(per_slot),
         root=[0, period],
     )
-    found = solve_automata(automata)
+    found = solve_automata(automata, params=NARROW)
     assert list(found.block) == [1, 1, 0] * 3
     assert found.bound == pytest.approx(6.0)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch.errors import LastSwitchError, PlanError
 from lastswitch.instances import five_arms
+from lastswitch.planning import clock
 from lastswitch.planning.arm_states import arm_states
 from lastswitch.planning.cycles import cycle_automata, settled_state
 from lastswitch.states import moved
@@ -93,7 +94,7 @@ def test_an_endless_streak_can_be_the_best_cycle():
 @pytest.mark.parametrize(("length", "average"), [(2, 0.5), (3, 2 / 3), (4, 0.75)])
 def test_best_cycle_of_any_length_up_to_a_limit(length, average):
     """The pinwheel [2, 3] reaches its 3/4 from four rounds on."""
-    best = ls.best_cycle(ls.pinwheel([2, 3]), length)
+    best = ls.best_cycle(ls.instances.pinwheel([2, 3]), length)
     assert best.optimal
     assert best.per_round == pytest.approx(average)
     assert len(best.block) <= length
@@ -197,3 +198,103 @@ def test_states_that_cannot_be_told_apart_are_one(curve, states):
     machine = arm_states(curve)
     reached = {machine.at(tau) for tau in range(-10, 11) if tau}
     assert len(reached) == states
+
+
+def many_arms(n_arms, seed=0, depth=10):
+    """Return a bandit of many different arms that recover."""
+    rng = np.random.default_rng(seed)
+    return ls.Bandit([ls.Curve(np.sort(rng.random(depth)), [0.0]) for _ in range(n_arms)])
+
+
+@pytest.mark.parametrize("n_arms", [300, 1000])
+def test_many_arms_leave_a_good_cycle_and_a_close_bound(n_arms):
+    """Out of time among many arms, the answer is within a per cent or so of its bound."""
+    bandit = many_arms(n_arms)
+    plan = ls.plan_cycle(bandit, 12, time_limit=1.0)
+    assert plan.value == pytest.approx(ls.cycle_reward(bandit, plan.block))
+    assert plan.gap < 0.05
+    assert plan.bound <= 12 * ls.average_bound(bandit) * (1 + 1e-9)
+
+
+class Ticks:
+    """A clock that counts how often it is looked at, and is over after so many looks."""
+
+    def __init__(self, looks):
+        self.looks = looks
+
+    def __call__(self):
+        """Return the looks so far, as seconds."""
+        self.looks += 1
+        return float(self.looks)
+
+
+@pytest.mark.parametrize("n_arms", [30, 300])
+def test_a_cycle_looks_at_the_clock_all_the_time(monkeypatch, n_arms):
+    """By a clock that moves at every look, a limit of a few looks is kept within a few more."""
+    bandit = many_arms(n_arms)
+    ticks = Ticks(0)
+    monkeypatch.setattr(clock.time, "perf_counter", ticks)
+    plan = ls.plan_cycle(bandit, 12, time_limit=10.0)
+    assert ticks.looks < 150
+    assert plan.value <= plan.bound <= 12.0
+
+
+@given(bandits(min_arms=2, max_arms=3, max_rest=4), st.integers(2, 5), st.data())
+@settings(max_examples=25, deadline=None)
+def test_a_cycle_of_some_arms_is_the_best_of_those(bandit, length, data):
+    """Allowed arms by number, or by True and False, leave out the others and nothing else."""
+    arms = data.draw(st.lists(st.integers(0, bandit.n_arms - 1), min_size=1, unique=True))
+    plan = ls.plan_cycle(bandit, length, allowed=arms)
+    cycles = product(arms, repeat=length)
+    assert plan.value == pytest.approx(max(ls.cycle_reward(bandit, c) for c in cycles), abs=1e-9)
+    assert set(plan.block) <= set(arms)
+    mask = [arm in arms for arm in range(bandit.n_arms)]
+    assert ls.plan_cycle(bandit, length, allowed=mask).value == plan.value
+    assert ls.best_cycle(bandit, length, allowed=mask).optimal
+
+
+@pytest.mark.parametrize("allowed", [[1, 0, 0], [0.5] * 3, [True], [3], [False] * 3])
+def test_allowed_means_the_same_everywhere_or_is_refused(allowed):
+    """What one planner refuses all refuse, and so does a policy."""
+    bandit = many_arms(3)
+    for plan in (ls.plan_block, ls.plan_cycle, ls.best_cycle):
+        with pytest.raises(LastSwitchError, match="allowed"):
+            plan(bandit, 3, allowed=allowed)
+    with pytest.raises(LastSwitchError, match="allowed"):
+        ls.RotationUCB(3).ask(allowed=allowed)
+
+
+def test_a_cycle_has_no_mask_by_slot():
+    """The message says what to do instead; a block takes the same mask."""
+    bandit, mask = many_arms(3), np.ones((4, 3), dtype=bool)
+    with pytest.raises(PlanError, match="a few turns as one block"):
+        ls.plan_cycle(bandit, 4, allowed=mask)
+    assert ls.plan_block(bandit, 4, allowed=mask).optimal
+
+
+def test_small_pays_are_not_called_optimal_for_being_small():
+    """Pays of 1e-11 have the same proofs as pays of 1, and the same gaps."""
+    small = ls.Bandit([ls.Curve(np.array(c.rest) * 1e-11, [0.0]) for c in many_arms(4).curves])
+    large = ls.Bandit([ls.Curve(c.rest, [0.0]) for c in many_arms(4).curves])
+    assert ls.plan_cycle(small, 6).value == pytest.approx(1e-11 * ls.plan_cycle(large, 6).value)
+    assert ls.optimal_average(small).value == pytest.approx(
+        1e-11 * ls.optimal_average(large).value, rel=1e-9
+    )
+    assert not ls.Plan((0,), 1e-11, 2e-11).optimal
+    assert ls.Plan((0,), 1e-11, 1e-11).optimal
+
+
+def test_progress_is_told_by_every_search():
+    """Cycles, averages and totals report values under their bounds."""
+    bandit = many_arms(12)
+    calls = {
+        "cycle": lambda tell: ls.plan_cycle(bandit, 30, time_limit=0.8, progress=tell),
+        "best": lambda tell: ls.best_cycle(bandit, 30, time_limit=0.8, progress=tell),
+        "average": lambda tell: ls.optimal_average(bandit, time_limit=0.8, progress=tell),
+        "total": lambda tell: ls.optimal_total(bandit, 900, time_limit=0.8, progress=tell),
+    }
+    for name, call in calls.items():
+        heard: list[ls.Progress] = []
+        call(heard.append)
+        assert heard, name
+        assert not any(now.value > now.bound * (1 + 1e-9) for now in heard)

@@ -3,15 +3,15 @@
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lastswitch import BlockProblem, Terminal, plan_block
 from lastswitch.errors import PlanError
-from lastswitch.planning import ilp
+from lastswitch.planning import BlockProblem, Terminal, ilp, plan_block
 from lastswitch.planning._highs import Model
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.plan import Plan
@@ -171,7 +171,7 @@ def test_progress_is_reported_during_a_long_plan():
         hard_problem(),
         solver="ilp",
         time_limit=1.5,
-        progress=lambda seconds, value, bound: reports.append((value, bound)),
+        progress=lambda now: reports.append((now.value, now.bound)),
     )
     assert all(value <= bound + 1e-6 for value, bound in reports)
     assert reports
@@ -180,7 +180,7 @@ def test_progress_is_reported_during_a_long_plan():
 def test_a_failing_callback_is_passed_on():
     """An error raised by the callback stops the search and reaches the caller."""
 
-    def fail(seconds, value, bound):
+    def fail(now):
         raise RuntimeError("no more")
 
     with pytest.raises(RuntimeError, match="no more"):
@@ -196,3 +196,41 @@ def test_ctrl_c_returns_the_best_so_far():
     assert time.perf_counter() - began < 60.0
     assert len(plan.block) == 24
     assert plan.value <= plan.bound
+
+
+def test_threads_do_not_wait_for_each_other():
+    """Two threads plan at once, and both are right: each call has a solver of its own."""
+    problem = small_problem([[0.1], [0.3]])
+    best = plan_block(problem, solver="brute-force").value
+    with ThreadPoolExecutor(4) as pool:
+        slow = pool.submit(plan_block, hard_problem(), solver="ilp", time_limit=2.0)
+        quick = [pool.submit(plan_block, problem, solver="ilp") for _ in range(12)]
+        assert [plan.result().value for plan in quick] == pytest.approx([best] * 12)
+        assert slow.result().value <= slow.result().bound
+
+
+def test_another_plan_follows_an_interrupt():
+    """After Ctrl-C the next call neither hangs nor finds a solver already running."""
+    interrupt = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    interrupt.start()
+    plan_block(hard_problem(), solver="ilp", time_limit=60.0)
+    interrupt.join()
+    problem = small_problem([[0.1], [0.3]])
+    best = plan_block(problem, solver="brute-force").value
+    assert plan_block(problem, solver="ilp").value == pytest.approx(best)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1e-11, 1e-6, 1e3, 1e6, 1e8]))
+@settings(max_examples=40, deadline=None)
+def test_bounds_hold_for_pays_of_any_size(seed, size):
+    """Large pays, small ones and both mixed: no block beats the bound, nor hides behind it."""
+    rng = np.random.default_rng(seed)
+    other = rng.choice([1.0, size])
+    pays = [np.where(rng.random((2, n)) < 0.3, size, other) * rng.random((2, n)) for n in (3, 2, 5)]
+    problem = BlockProblem(*pays)
+    best = plan_block(problem, solver="brute-force")
+    plan = plan_block(problem, solver="ilp")
+    assert plan.value <= best.value + rounding(best.value)
+    assert best.value <= plan.bound + rounding(best.value)
+    if plan.optimal:
+        assert plan.value == pytest.approx(best.value, rel=1e-8)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.automata import Automata, block_automata
-from lastswitch.planning.beam import kth_largest
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import as_machines, compact
 from lastswitch.planning.prices import Prices
 from lastswitch.planning.products import merged
+from lastswitch.planning.selection import kth_largest
 from planning.planning_cases import problems
 
 

@@ -1,5 +1,7 @@
 """True optima against plain definitions, and against every value the paper fixes."""
 
+import signal
+import threading
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise
 from math import gcd
@@ -29,13 +31,13 @@ def average_of(bandit, cycle):
         (five_arms(), Fraction(456, 900)),
         (two_arms(), Fraction(1, 2)),
         (example_1(0.1), Fraction(1, 2)),
-        (ls.pinwheel([2, 4, 8, 8]), Fraction(1)),
-        (ls.pinwheel([3, 3, 6, 6]), Fraction(1)),
-        (ls.pinwheel([2, 3, 4]), Fraction(1)),
-        (ls.pinwheel([2, 3]), Fraction(3, 4)),
-        (ls.pinwheel([2, 3, 5]), Fraction(7, 8)),
-        (ls.pinwheel([2, 3, 6]), Fraction(7, 8)),
-        (ls.pinwheel([3, 4, 4, 6]), Fraction(8, 9)),
+        (ls.instances.pinwheel([2, 4, 8, 8]), Fraction(1)),
+        (ls.instances.pinwheel([3, 3, 6, 6]), Fraction(1)),
+        (ls.instances.pinwheel([2, 3, 4]), Fraction(1)),
+        (ls.instances.pinwheel([2, 3]), Fraction(3, 4)),
+        (ls.instances.pinwheel([2, 3, 5]), Fraction(7, 8)),
+        (ls.instances.pinwheel([2, 3, 6]), Fraction(7, 8)),
+        (ls.instances.pinwheel([3, 4, 4, 6]), Fraction(8, 9)),
     ],
 )
 def test_known_averages_come_out_as_fractions(bandit, average):
@@ -150,7 +152,7 @@ def test_identical_arms_are_merged():
 )
 def test_dense_pinwheel_is_decided(periods):
     """A dense instance has average 1 exactly when its tasks tile time as residue classes."""
-    best = ls.optimal_average(ls.pinwheel(list(periods)))
+    best = ls.optimal_average(ls.instances.pinwheel(list(periods)))
     assert best.optimal
     assert (best.fraction == 1) == tiles(periods, ())
 
@@ -273,3 +275,39 @@ def test_an_optimum_prints_what_it_knows():
     found = ls.Optimum(value=0.5, bound=0.6, fraction=Fraction(1, 2), horizon=3)
     assert "nothing can exceed 0.6" in str(found)
     assert found.gap == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("arms", [(8, 8), (40, 10), (300, 10)])
+def test_optima_out_of_time_are_under_true_bounds(arms):
+    """Whatever the size, the answer is a schedule and a bound, and pays what it says."""
+    rng = np.random.default_rng(0)
+    bandit = ls.Bandit([ls.Curve(np.sort(rng.random(arms[1])), [0.0]) for _ in range(arms[0])])
+    average = ls.optimal_average(bandit, time_limit=0.5)
+    assert average.value == pytest.approx(average_of(bandit, average.block))
+    assert 0.4 * average.bound < average.value <= average.bound
+    assert average.bound <= ls.average_bound(bandit) * (1 + 1e-9)
+    total = ls.optimal_total(bandit, 500, time_limit=0.5)
+    assert total.value == pytest.approx(ls.block_reward(bandit, total.block))
+    assert 0.4 * total.bound < total.value <= total.bound <= 500
+
+
+@pytest.mark.parametrize("call", [ls.optimal_average, lambda b: ls.optimal_total(b, 20_000)])
+def test_ctrl_c_ends_a_search_for_an_optimum(call):
+    """An interrupt while states are listed leaves a schedule under a true bound."""
+    rng = np.random.default_rng(0)
+    bandit = ls.Bandit([ls.Curve(np.sort(rng.random(12)), [0.0]) for _ in range(12)])
+    ls.optimal_average(bandit, time_limit=0.05)  # compiled before the clock starts
+    interrupt = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    interrupt.start()
+    best = call(bandit)
+    interrupt.join()
+    assert 0 < best.value <= best.bound
+    assert best.seconds < 60
+
+
+def test_a_total_needs_a_start():
+    """From an unknown start nothing is a total; zero is no state."""
+    with pytest.raises(PlanError, match="where the arms start"):
+        ls.optimal_total(two_arms(), 5, start="unknown")
+    with pytest.raises(StateError, match="no arm is at 0"):
+        ls.optimal_total(two_arms(), 5, start=[1, 0])

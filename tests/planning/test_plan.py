@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lastswitch as ls
+from lastswitch._codec import save_json, unstamp
 from lastswitch.errors import FileError, InputTypeError, PlanError
-from lastswitch.planning import BlockProblem, Plan
+from lastswitch.planning import BlockProblem, Plan, SearchParams
 from lastswitch.planning.reading import cap, quality
 
 RADIO = ls.Bandit(
@@ -90,20 +92,47 @@ def test_a_plan_survives_json() -> None:
     assert str(again) == str(plan)
 
 
-@pytest.mark.parametrize("change", [{"format": "other-9"}, {"block": None}])
-def test_a_plan_of_another_format_is_refused(change: dict[str, object]) -> None:
-    """The message names the format this release reads, or the missing entry."""
-    data = {**Plan((0,), 1.0, 1.0).to_dict(), **change}
-    if change.get("block", 0) is None:
-        del data["block"]
-    with pytest.raises(FileError, match=r"lastswitch-plan-2|'block'"):
-        Plan.from_dict(data)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"format": "other-9"}, "lastswitch/plan"), ({"value": 0.5}, "does not match its digest")],
+)
+def test_a_plan_of_another_format_is_refused(change: dict[str, object], message: str) -> None:
+    """The message names the format this release reads, or says that the plan was changed."""
+    with pytest.raises(FileError, match=message):
+        Plan.from_dict({**Plan((0,), 1.0, 1.0).to_dict(), **change})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"value": 999.0, "bound": 999.0}, "worth 999.0, and it is worth 4."),
+        ({"block": [77] * 9}, "names arm 77"),
+        ({"bound": float("inf")}, "bound must be finite"),
+        ({"repeats": "yes"}, "repeats"),
+        ({"block": None}, "lacks its entry 'block'"),
+    ],
+)
+def test_a_plan_whose_numbers_are_not_its_own_is_refused(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    """Whoever makes a digest of their own still has to give the block's true value."""
+    plan = ls.plan_block(RADIO, 9, start=[2, 1, 1])
+    content = unstamp(plan.to_dict(), "plan", 2, "plan") | change
+    if content["block"] is None:
+        del content["block"]
+    file = save_json(tmp_path / "plan.json", "plan", 2, content)
+    with pytest.raises(FileError, match=message):
+        ls.load_plan(file)
+    assert ls.load_plan(plan.save(file)).block == plan.block
 
 
 def test_a_plan_draws_a_lane_per_arm() -> None:
     """Names on the axis, one bar per round in the lane of the arm that plays."""
     plan = ls.plan_block(RADIO, 9, start=[2, 1, 1])
-    (axes,) = plan.plot().axes
+    axes = plan.plot()
+    assert plan.plot(axes) is axes
+    axes.clear()
+    axes = plan.plot(axes)
     assert [label.get_text() for label in axes.get_yticklabels()] == list(RADIO.names)
     assert axes.get_title(loc="left").startswith("9 rounds, worth 4.5")
     filled = [bars for bars in axes.containers if len(bars)]
@@ -159,3 +188,12 @@ def test_enumeration_out_of_time_still_brackets_the_optimum() -> None:
     plan = ls.plan_block(RADIO, 12, start=[1, 1, 1], solver="brute-force", time_limit=1e-6)
     best = ls.plan_block(RADIO, 12, start=[1, 1, 1]).value
     assert plan.value <= best <= plan.bound
+
+
+def test_a_caller_can_divide_the_effort_otherwise() -> None:
+    """Other constants of the search, the same best value; other solvers have none."""
+    params = SearchParams(tiny_slots=0, tiny_blocks=0, scout=1, narrow=1)
+    plan = ls.plan_block(RADIO, 9, params=params)
+    assert plan.value == pytest.approx(ls.plan_block(RADIO, 9).value)
+    with pytest.raises(PlanError, match="solver is 'ilp'"):
+        ls.plan_block(RADIO, 9, params=params, solver="ilp")

@@ -11,6 +11,7 @@ import lastswitch as ls
 from lastswitch.errors import BlockError, InputTypeError, ProblemError, StateError
 from lastswitch.families import FAMILIES, random_bandit
 from lastswitch.planning import BlockProblem, Terminal
+from lastswitch.planning.greedy import plain_bound
 from planning.planning_cases import problems
 
 ZEROS = np.zeros((2, 3))
@@ -146,7 +147,7 @@ def test_blocks_the_problem_does_not_admit_are_refused(block: list[int], message
 def test_a_start_has_one_state_per_arm(start: object) -> None:
     """Anything else is a StateError."""
     bandit = ls.Bandit([ls.curves.constant(0.5)] * 2)
-    with pytest.raises(StateError, match="start must be 2 integer states"):
+    with pytest.raises(StateError, match="start must be 'initial', 'unknown' or 2 integer states"):
         ls.plan_block(bandit, 3, start=start)
 
 
@@ -158,3 +159,19 @@ def test_tables_cannot_be_changed_behind_the_problem() -> None:
     assert problem.rest.max() == 0.0
     with pytest.raises(ValueError, match="read-only"):
         problem.rest[0, 0] = 1.0
+
+
+def test_a_bound_is_never_worse_than_the_slots_best_pays() -> None:
+    """Ten thousand arms, fourteen rounds, no time: nothing pays more than 14."""
+    rng = np.random.default_rng(0)
+    bandit = ls.Bandit([ls.Curve(np.sort(rng.random(3)), [0.0]) for _ in range(10_000)])
+    plan = ls.plan_block(bandit, 14, time_limit=0.1)
+    assert plan.value <= plan.bound <= 14.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems)
+def test_the_plain_bound_holds(problem: BlockProblem) -> None:
+    """No block beats the sum of what the slots could pay at best."""
+    best = ls.plan_block(problem, solver="brute-force").value
+    assert best <= plain_bound(problem) + 1e-9 * max(1.0, abs(best))

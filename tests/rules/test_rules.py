@@ -140,11 +140,11 @@ def test_binding_refuses_strangers(who):
 class TwoDayWeeks:
     """A calendar whose weeks have two days, the second a Sunday."""
 
-    def rounds_of(self, when, length):
+    def rounds(self, when, length, *, none_ok):
         """Return the odd rounds."""
         return range(1, length, 2) if when == "sunday" else []
 
-    def spans_of(self, per, length):
+    def periods(self, per, length):
         """Return pairs of rounds that begin at odd ones."""
         return [(t, t + 2) for t in range(-1, length, 2)]
 

@@ -13,22 +13,26 @@ from typing import Annotated
 
 import typer
 
+from lastswitch.cli.check import check
 from lastswitch.cli.compare import compare
 from lastswitch.cli.fit import fit
+from lastswitch.cli.new import new
 from lastswitch.cli.optimum import optimum
 from lastswitch.cli.plan import plan
 from lastswitch.cli.reproduce import reproduce
 from lastswitch.cli.show import show
 from lastswitch.errors import LastSwitchError
 
+#: What a shell expects of a command ended by Ctrl-C.
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="lastswitch",
     help="Plan and learn schedules for actions that wear out when repeated and recover with rest.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (show, plan, optimum, compare, reproduce, fit):
+for command in (new, check, show, plan, optimum, compare, reproduce, fit):
     app.command()(command)
 
 
@@ -52,14 +56,27 @@ def _options(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line on ``argv`` (the process's own by default); return the exit code."""
+    given = sys.argv[1:] if argv is None else list(argv)
     try:
-        app(args=argv)
+        ended = app(args=given or ["--help"], prog_name="lastswitch", standalone_mode=False)
     except LastSwitchError as error:
-        typer.echo(f"lastswitch: {error}", err=True)
-        return 2
-    except SystemExit as end:  # how Typer ends: help, usage errors, success
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
-    return 0
+        return _fail(str(error))
+    except typer.TyperException as error:  # an option that is not there, a number that is none
+        context = getattr(error, "ctx", None)
+        command = "lastswitch" if context is None else context.command_path
+        words = error.format_message().rstrip(".")
+        return _fail(f"{words}{'' if words.endswith('?') else '.'} See {command} --help.")
+    except SystemExit as end:  # whoever read our output has seen enough and closed the pipe
+        return end.code if isinstance(end.code, int) else 1
+    if ended == INTERRUPTED:
+        return _fail("interrupted.", INTERRUPTED)
+    return ended if isinstance(ended, int) else 0
+
+
+def _fail(message: str, code: int = 2) -> int:
+    """Say in one line what went wrong."""
+    typer.echo(f"lastswitch: {' '.join(message.split())}", err=True)
+    return code
 
 
 def entry() -> None:

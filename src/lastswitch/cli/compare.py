@@ -32,7 +32,7 @@ def compare(
     """
     from rich.console import Console
 
-    from lastswitch.drawing import save_figure
+    from lastswitch.drawing import house_style, new_figure, save_figure
     from lastswitch.experiments.sweeps import run_sweep, slug
 
     folder = out if out is not None else sweep.with_name(f"{sweep.stem}-results")
@@ -44,5 +44,8 @@ def compare(
         console.print(table)
         table.to_csv(folder / f"{slug(name)}.csv")
         for what in ("reward", "regret"):
-            save_figure(comparison.plot(what), folder / f"{slug(name)}-{what}", ["png"])
+            with house_style():
+                figure = new_figure(None, 7.2, 4.2)
+                comparison.plot(what, ax=figure.subplots())
+            save_figure(figure, folder / f"{slug(name)}-{what}", ["png"])
     console.print(f"\nResults are in {folder}", highlight=False, markup=False)

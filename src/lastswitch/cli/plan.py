@@ -4,19 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lastswitch.cli._arguments import BanditArgument
+from lastswitch.cli._dates import (
+    check_output,
+    find_calendar,
+    rounds_to_plan,
+    with_dated_rules,
+    written,
+)
 
 if TYPE_CHECKING:
-    from lastswitch.planning.plan import Plan, Progress
+    from lastswitch._progress import Progress, Report
+    from lastswitch.schedules import Schedule
 
 
 def plan(
     bandit: BanditArgument,
-    length: Annotated[int, typer.Option(help="Rounds to plan.", show_default=False)],
+    length: Annotated[int | None, typer.Option(help="Rounds to plan.", show_default=False)] = None,
+    weeks: Annotated[
+        int | None, typer.Option(help="Plan the rounds of so many weeks of the calendar.")
+    ] = None,
+    days: Annotated[
+        int | None, typer.Option(help="Plan the rounds of so many days of the calendar.")
+    ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="Where the first round begins: a date (2024-06-03), a date and time, today, "
+            "tomorrow, or a weekday (the next one, today included). Says what the [calendar] of "
+            "the file leaves open; without one a round is a day.",
+        ),
+    ] = None,
     cycle: Annotated[
         bool, typer.Option("--cycle", help="Plan a cycle, to be repeated for ever.")
     ] = False,
@@ -34,7 +58,15 @@ def plan(
         float, typer.Option(help="Stop within this share of the best possible, such as 0.01.")
     ] = 0.0,
     time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="With dates: table, csv, json, ics or playlist."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the dated plan here; .csv, .json, .ics and .txt say how."),
+    ] = None,
 ) -> None:
     """Print the best schedule for the coming rounds, what it pays, and how good it is."""
     from json import dumps
@@ -43,8 +75,13 @@ def plan(
     from lastswitch.files import find_bandit
     from lastswitch.logs.saving import find_fit
     from lastswitch.planning import plan_block, plan_cycle
+    from lastswitch.schedules import Schedule
 
-    found = find_bandit(bandit)
+    found, calendar = find_bandit(bandit), find_calendar(bandit, begin)
+    form = check_output(calendar is not None, form, out)
+    rounds, laid = rounds_to_plan(calendar, cycle=cycle, length=length, weeks=weeks, days=days)
+    if calendar is not None and not cycle:
+        found = with_dated_rules(found, calendar, rounds)
     with _progress() as progress:
         if cycle:
             if start != "initial" or solver != "certified":
@@ -52,11 +89,11 @@ def plan(
                     "a cycle makes its own start and has one solver; drop --start and "
                     "--solver, or drop --cycle."
                 )
-            made = plan_cycle(found, length, gap=gap, time_limit=time_limit, progress=progress)
+            made = plan_cycle(found, rounds, gap=gap, time_limit=time_limit, progress=progress)
         else:
             made = plan_block(
                 found,
-                length,
+                rounds,
                 start=_start(start),
                 solver=solver,
                 gap=gap,
@@ -66,16 +103,27 @@ def plan(
     if json:
         typer.echo(dumps(made.to_dict(), indent=2))
         return
-    typer.echo(_text(made))
+    shown = made if calendar is None else made.calendar(calendar, laid)
+    if isinstance(shown, Schedule) and (out is not None or form != "table"):
+        _write(shown, form, out, Path(bandit).stem)
+        return
+    typer.echo(f"{shown}\n({made.solver}, {made.seconds:.3g} s)")
     from lastswitch.logs.voice import plan_words
 
     if words := plan_words(find_fit(bandit), made, bandit):  # curves fitted from a log
         typer.echo(f"\n{words}")
 
 
-def _text(made: Plan) -> str:
-    """Return the calendar and how it was found."""
-    return f"{made}\n({made.solver}, {made.seconds:.3g} s)"
+def _write(schedule: Schedule, form: str, out: Path | None, name: str) -> None:
+    """Write a dated plan to a file, or print it for another program."""
+    from lastswitch._atomic import write_atomic
+    from lastswitch.planning.reading import headline
+
+    if out is None:
+        typer.echo(written(schedule, form, name), nl=False)
+    else:
+        write_atomic(out, written(schedule, form, out.stem))
+        typer.echo(f"{headline(schedule.plan)}\nwrote {out}")
 
 
 def _start(text: str) -> str | list[int]:
@@ -94,22 +142,23 @@ def _start(text: str) -> str | list[int]:
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
+def _progress() -> Iterator[Report]:
     """Give a progress function that, from one second on, keeps a line on stderr up to date."""
     from rich.console import Console
 
     status = Console(stderr=True).status("planning ...")
     shown = False
 
-    def tell(seconds: float, value: float, bound: float) -> None:
+    def tell(now: Progress) -> None:
         nonlocal shown
-        if seconds < 1.0:
+        if now.seconds < 1.0:
             return
         if not shown:
             status.start()
             shown = True
         status.update(
-            f"{seconds:.0f} s: worth {value:.5g}, at most {bound:.5g} possible (Ctrl-C keeps it)"
+            f"{now.seconds:.0f} s: worth {now.value:.5g}, at most {now.bound:.5g} possible "
+            "(Ctrl-C keeps it)"
         )
 
     try:

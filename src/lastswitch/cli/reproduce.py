@@ -32,7 +32,7 @@ def reproduce(
 
     from rich.console import Console
 
-    from lastswitch.experiments.reproduction import reproduce as run
+    from lastswitch.paper.reproduction import reproduce as run
 
     began = time.perf_counter()
     done = run(

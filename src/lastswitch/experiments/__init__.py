@@ -1,4 +1,4 @@
-"""Play policies on bandits, compare them, and redo the paper's experiments.
+"""Play policies on bandits and compare them.
 
 Names load on use: a simulation does not pay for plots, nor a plot for a cluster.
 """
@@ -10,23 +10,24 @@ from typing import TYPE_CHECKING
 from lastswitch._lazy import attach
 
 if TYPE_CHECKING:
-    from lastswitch.experiments.comparing import (
+    from lastswitch.experiments.comparison import (
+        Comparison as Comparison,
+        load_comparison as load_comparison,
+    )
+    from lastswitch.experiments.experiment import (
         Experiment as Experiment,
         FailedTasksError as FailedTasksError,
         compare as compare,
         run_experiments as run_experiments,
     )
-    from lastswitch.experiments.comparison import Comparison as Comparison
-    from lastswitch.experiments.reproduction import reproduce as reproduce
     from lastswitch.experiments.simulation import Run as Run, simulate as simulate
     from lastswitch.experiments.sweeps import read_sweep as read_sweep, run_sweep as run_sweep
 else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
-            "comparing": ["Experiment", "FailedTasksError", "compare", "run_experiments"],
-            "comparison": ["Comparison"],
-            "reproduction": ["reproduce"],
+            "comparison": ["Comparison", "load_comparison"],
+            "experiment": ["Experiment", "FailedTasksError", "compare", "run_experiments"],
             "simulation": ["Run", "simulate"],
             "sweeps": ["read_sweep", "run_sweep"],
         },

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,19 +16,26 @@ from numpy.typing import NDArray
 
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_path
+from lastswitch._codec import array_digest, parse_json, stamp, to_text, unstamp
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
-from lastswitch.errors import ExperimentError, FileError, LastSwitchError
+from lastswitch.errors import ExperimentError, FileError
 from lastswitch.experiments.simulation import by_state
-from lastswitch.experiments.statistics import STATED, Interval, t_interval
 from lastswitch.experiments.tables import Column, Table
 from lastswitch.experiments.tasks import Outcome, checkpoints
 from lastswitch.files import bandit_from_dict, bandit_to_dict
+from lastswitch.intervals import STATED, Interval, t_interval
+from lastswitch.planning.certificate import Certificate
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
-FORMAT, VERSION = "lastswitch-comparison", 1
+VERSION = 2
+#: What reading a damaged archive may raise.
+_BROKEN = (
+    *(ValueError, KeyError, TypeError, AttributeError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,30 +91,30 @@ class PolicyRuns:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparator:
+class Comparator(Certificate):
     """The optimum that regret is measured against, over all subjects.
 
     Attributes
     ----------
-    total
-        Its expected reward; the best possible if ``exact``.
+    value
+        Its expected reward; the best possible if it is ``optimal``.
     bound
         No policy can expect more.
-    exact
-        Whether ``total`` is the best possible.
     curve
         Its expected reward up to each checkpoint.
 
     Examples
     --------
-    >>> Comparator(total=2.0, bound=2.0, exact=True, curve=np.array([1.0, 2.0])).exact
+    >>> Comparator(value=2.0, bound=2.0, curve=np.array([1.0, 2.0])).optimal
     True
     """
 
-    total: float
+    value: float
     bound: float
-    exact: bool
     curve: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self._certify()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,7 +194,7 @@ class Comparison:
 
         Where nothing can be earned, whatever is played is all of it.
         """
-        earned, best = self.runs(name).expected[:, -1], self.optimum.total
+        earned, best = self.runs(name).expected[:, -1], self.optimum.value
         return t_interval(earned / best if best > 0 else np.ones_like(earned))
 
     def regret(self, name: str) -> Interval:
@@ -232,13 +239,13 @@ class Comparison:
             *(Column(f"plays_{arm}") for arm in range(self.bandit.n_arms)),
         ]
         ranked = sorted(self.policies, key=lambda name: -float(self.share(name).mean))
-        kind = "The optimum" if self.optimum.exact else "The best schedule found"
-        bound = "" if self.optimum.exact else f" (nothing exceeds {self.optimum.bound:,.1f})"
+        kind = "The optimum" if self.optimum.optimal else "The best schedule found"
+        bound = "" if self.optimum.optimal else f" (nothing exceeds {self.optimum.bound:,.1f})"
         return Table(
             columns,
             [self._row(name) for name in ranked],
             title=f"{self.bandit.n_arms} arms, {self.horizon:,} rounds, {self._counts()}",
-            note=f"{kind} expects {self.optimum.total:,.1f}{bound}. After ±: {STATED}.",
+            note=f"{kind} expects {self.optimum.value:,.1f}{bound}. After ±: {STATED}.",
         )
 
     def _counts(self) -> str:
@@ -262,69 +269,91 @@ class Comparison:
             *self.arm_plays(name).mean.tolist(),
         ]
 
-    def plot(self, what: str = "reward", policies: Sequence[str] | None = None) -> Figure:
-        """Draw ``"reward"``, ``"regret"`` or ``"average"`` over the rounds, with bands."""
-        from lastswitch.experiments.plots import comparison_figure
+    def plot(
+        self,
+        what: str = "reward",
+        policies: Sequence[str] | None = None,
+        *,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw ``"reward"``, ``"regret"`` or ``"average"`` over the rounds, with bands.
 
-        return comparison_figure(self, what, policies)
+        Into ``ax`` where axes are given; they are returned.
+        """
+        from lastswitch.experiments.plots import draw_comparison
+
+        return draw_comparison(self, what, policies, ax=ax)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to one ``.npz`` file; the same comparison gives the same bytes."""
+        """Write everything to one ``.npz`` file; the same comparison gives the same bytes.
+
+        :func:`~lastswitch.load_comparison` reads it.
+        """
+        arrays: dict[str, Any] = {"optimum": self.optimum.curve}
+        for number, runs in enumerate(self.policies.values()):
+            arrays |= {f"{number}/{part}": value for part, value in vars(runs).items()}
         head = {
-            "format": FORMAT,
-            "version": VERSION,
             "bandit": bandit_to_dict(self.bandit),
             "horizon": self.horizon,
             "subjects": self.subjects,
             "seed": self.seed,
             "policies": list(self.policies),
-            "optimum": [self.optimum.total, self.optimum.bound, self.optimum.exact],
+            "optimum": [self.optimum.value, self.optimum.bound],
             "provenance": self.provenance,
+            "arrays": array_digest(arrays),
         }
-        arrays: dict[str, Any] = {"optimum": self.optimum.curve}
-        for number, runs in enumerate(self.policies.values()):
-            arrays |= {f"{number}/{part}": value for part, value in vars(runs).items()}
-        text = json.dumps(head, sort_keys=True).encode()
+        text = to_text(stamp("comparison", VERSION, head)).encode()
         content = io.BytesIO()
         np.savez_compressed(content, head=np.frombuffer(text, dtype=np.uint8), **arrays)
         return write_atomic(path, content.getvalue())
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Comparison:
-        """Read what :meth:`save` wrote."""
-        file = check_path(path)
-        try:
-            with np.load(file, allow_pickle=False) as held:
-                arrays = {name: held[name] for name in held.files}
-            return cls._from_file(json.loads(arrays.pop("head").tobytes()), arrays, file)
-        except LastSwitchError:
-            raise
-        except FileNotFoundError as error:
-            raise FileError(f"{file} does not exist; check the path.") from error
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise FileError(f"{file} is not a saved comparison, or is damaged: {error}.") from error
-
-    @classmethod
-    def _from_file(cls, head: Any, arrays: Mapping[str, Any], file: Path) -> Comparison:
-        if (head["format"], head["version"]) != (FORMAT, VERSION):
-            raise FileError(
-                f"{file} holds {head['format']!r} version {head['version']!r}; this release reads "
-                f"{FORMAT!r} version {VERSION}."
-            )
-        total, bound, exact = head["optimum"]
-        parts = PolicyRuns.__dataclass_fields__
-        return cls(
-            bandit_from_dict(head["bandit"], source=str(file)),
-            head["horizon"],
-            head["subjects"],
-            head["seed"],
-            {
-                name: PolicyRuns(**{part: arrays[f"{number}/{part}"] for part in parts})
-                for number, name in enumerate(head["policies"])
-            },
-            Comparator(total, bound, exact, arrays["optimum"]),
-            head["provenance"],
-        )
-
     def __repr__(self) -> str:
         return f"Comparison({', '.join(self.policies)}; {self.horizon} rounds)"
+
+
+def load_comparison(path: str | os.PathLike[str]) -> Comparison:
+    """Read what :meth:`Comparison.save` wrote.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import lastswitch as ls
+    >>> cycle = {"alternate": lambda: ls.FixedCycle([0, 1], initial=-1)}
+    >>> found = ls.compare(ls.instances.two_arms(), cycle, 20, 2, n_jobs=1, progress=None)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_comparison(found.save(f"{folder}/found.npz"))
+    Comparison(alternate; 20 rounds)
+    """
+    file = check_path(path)
+    try:
+        with np.load(file, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+        text = arrays.pop("head").tobytes().decode()
+    except FileNotFoundError as error:
+        raise FileError(f"{file} does not exist; check the path.") from error
+    except (OSError, EOFError, MemoryError, *_BROKEN) as error:
+        raise FileError(f"{file} is not a saved comparison, or is damaged: {error}.") from error
+    head = unstamp(parse_json(text, str(file)), "comparison", VERSION, str(file))
+    if head.get("arrays") != array_digest(arrays):
+        raise FileError(f"{file} is damaged: its numbers do not match their digest.")
+    try:
+        return _rebuilt(head, arrays, str(file))
+    except _BROKEN as error:
+        raise FileError(f"{file} is damaged: {error!r}; load an earlier copy.") from error
+
+
+def _rebuilt(head: Mapping[str, Any], arrays: Mapping[str, Any], where: str) -> Comparison:
+    parts = PolicyRuns.__dataclass_fields__
+    value, bound = head["optimum"]
+    return Comparison(
+        bandit_from_dict(head["bandit"], source=where),
+        head["horizon"],
+        head["subjects"],
+        head["seed"],
+        {
+            name: PolicyRuns(**{part: arrays[f"{number}/{part}"] for part in parts})
+            for number, name in enumerate(head["policies"])
+        },
+        Comparator(value, bound, arrays["optimum"]),
+        head["provenance"],
+    )

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._checks import check_choice, check_list
-from lastswitch.drawing import INK, colour, house_style, legible
+from lastswitch.drawing import INK, colour, house_style, legible, new_axes
 from lastswitch.errors import ExperimentError
-from lastswitch.experiments.statistics import t_interval
+from lastswitch.intervals import t_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from lastswitch.experiments.comparison import Comparison
 
@@ -94,37 +93,16 @@ _VIEWS: Mapping[str, _View] = {
 }
 
 
-def comparison_figure(
-    found: Comparison, what: str = "reward", policies: Sequence[str] | None = None
-) -> Figure:
-    """Draw one view of a comparison; see :meth:`Comparison.plot`.
-
-    Examples
-    --------
-    >>> import lastswitch as ls
-    >>> cycle = {"alternate": lambda: ls.FixedCycle([0, 1], initial=-1)}
-    >>> found = ls.compare(ls.instances.two_arms(), cycle, 50, 2, n_jobs=1, progress=False)
-    >>> comparison_figure(found, "regret").axes[0].get_ylabel()
-    'reward lost against the optimum'
-    """
-    from matplotlib.figure import Figure
-
-    with house_style():
-        figure = Figure(figsize=(7.2, 4.2), layout="constrained")
-        draw_comparison(figure.subplots(), found, what, policies)
-    return figure
-
-
 def draw_comparison(
-    ax: Axes,
     found: Comparison,
     what: str = "reward",
     policies: Sequence[str] | None = None,
     *,
+    ax: Axes | None = None,
     colours: Mapping[str, str] | None = None,
     optimum: bool = True,
-) -> None:
-    """Draw one view of a comparison into ``ax``.
+) -> Axes:
+    """Draw one view of a comparison and return the axes; see :meth:`Comparison.plot`.
 
     ``colours`` by policy keep a policy's colour the same across figures; ``optimum=False``
     leaves the optimum's line out.
@@ -134,9 +112,8 @@ def draw_comparison(
     >>> import lastswitch as ls
     >>> from matplotlib.figure import Figure
     >>> cycle = {"alternate": lambda: ls.FixedCycle([0, 1], initial=-1)}
-    >>> found = ls.compare(ls.instances.two_arms(), cycle, 50, 2, n_jobs=1, progress=False)
-    >>> ax = Figure().subplots()
-    >>> draw_comparison(ax, found, "reward")
+    >>> found = ls.compare(ls.instances.two_arms(), cycle, 50, 2, n_jobs=1, progress=None)
+    >>> ax = draw_comparison(found, "reward", ax=Figure().subplots())
     >>> [text.get_text() for text in ax.texts]
     ['alternate', 'optimum']
     """
@@ -152,14 +129,17 @@ def draw_comparison(
         middle = t_interval(runs)
         faint = runs if _disagree(runs) else None
         lines.append(
-            Line(name, rounds, middle.mean, chosen.get(name, INK), middle.half, runs=faint)
+            Line(legible(name), rounds, middle.mean, chosen.get(name, INK), middle.half, runs=faint)
         )
     best = view.optimum(found)
     if optimum and best is not None:
-        label = "optimum" if found.optimum.exact else "best schedule found"
+        label = "optimum" if found.optimum.optimal else "best schedule found"
         lines.append(Line(label, rounds, best[shown], INK, dashes="--"))
-    draw_lines(ax, lines)
-    ax.set(title=view.title, xlabel="round", ylabel=view.axis)
+    with house_style():
+        drawn = new_axes(ax, 7.2, 4.2)
+        draw_lines(drawn, lines)
+        drawn.set(title=view.title, xlabel="round", ylabel=view.axis)
+    return drawn
 
 
 def draw_lines(ax: Axes, lines: Sequence[Line]) -> None:

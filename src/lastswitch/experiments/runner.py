@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from lastswitch._progress import Progress, Report, reporter
 from lastswitch.errors import ExperimentError, LastSwitchError
 from lastswitch.experiments.backends import Backend, run_calls
-from lastswitch.experiments.progress import Report, reporting
 from lastswitch.experiments.store import TaskStore
 
 #: What a task returns, by name: numbers, lists and arrays.
 Result = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Task:
     """A pure function and its arguments, named for people and for the store.
 
@@ -26,7 +27,8 @@ class Task:
     label
         What an error calls it.
     key
-        The hash of everything it depends on.
+        The hash of everything its result depends on; empty if that cannot be told, and then
+        nothing is kept.
     origin
         Where its result comes from, kept with the result.
 
@@ -64,7 +66,7 @@ def run_tasks(
     n_jobs: int | None = None,
     backend: Backend = "loky",
     store: TaskStore | None = None,
-    progress: bool | Report = False,
+    progress: bool | Report | None = False,
     what: str = "Running",
 ) -> tuple[dict[int, Result], list[Failure]]:
     """Return the results by position in ``tasks``, and the failures in order of position.
@@ -82,15 +84,18 @@ def run_tasks(
     """
     results: dict[int, Result] = {}
     if store is not None:
-        found = ((at, store.get(task.key)) for at, task in enumerate(tasks))
+        found = ((at, store.get(task.key)) for at, task in enumerate(tasks) if task.key)
         results = {at: result for at, result in found if result is not None}
     missing = [at for at in range(len(tasks)) if at not in results]
+    if store is not None and any(tasks[at].key for at in missing):
+        store.open()  # a folder that cannot be written to is told before anything runs
     failures: dict[int, Failure] = {}
     calls = [
         (_attempt, (at, tasks[at].label, tasks[at].function, tasks[at].given)) for at in missing
     ]
-    with reporting(progress, what) as report:
-        report(len(results), len(tasks))
+    began = time.perf_counter()
+    with reporter(progress, what) as report:
+        report(Progress(0.0, len(results), len(tasks)))
         if calls:
             with closing(_guarded(calls, n_jobs, backend)) as finished:
                 for at, result in finished:
@@ -98,10 +103,11 @@ def run_tasks(
                         failures[at] = result
                     else:
                         results[at] = result
-                        if store is not None:
-                            task = tasks[at]
+                        task = tasks[at]
+                        if store is not None and task.key:
                             store.put(task.key, result, dict(task.origin), task.label)
-                    report(len(results) + len(failures), len(tasks))
+                    seconds = time.perf_counter() - began
+                    report(Progress(seconds, len(results) + len(failures), len(tasks)))
     return results, [failures[at] for at in sorted(failures)]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, cycle, repeat
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lastswitch._checks import check_bandit, check_whole
 from lastswitch._random import stream
 from lastswitch.errors import ExperimentError, InputTypeError
+from lastswitch.learning.tracks import Track
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -37,7 +38,7 @@ class AsksAndTells(Protocol):
     def ask(self, subject: Any = None) -> Any:
         """Return the next pull, with at least an ``id`` and an ``arm``."""
 
-    def tell(self, pull_id: int, reward: float) -> None:
+    def tell(self, pull_id: Any, reward: float) -> None:
         """Learn what that pull paid."""
 
 
@@ -164,15 +165,20 @@ def simulate(
     _check(bandit, policy, horizon, seed, subjects)
     names = [None] if subjects == 1 else list(range(subjects))
     _check_starts(bandit, policy, names)
-    worlds = cycle([_world(bandit, name) for name in names])
-    clock = chain.from_iterable(repeat(now, subjects) for now in range(horizon))
+    turns = cycle([(name, Track(bandit.initial).play) for name in names])
     pays = [_Pays(curve) for curve in bandit.curves]
     rng = stream(seed, "noise")
     record = _Record([], [], [])
     for begin in range(0, horizon * subjects, _BATCH):
         noise = _noise(bandit, min(_BATCH, horizon * subjects - begin), rng)
-        rounds = zip(noise, clock, worlds, strict=False)
-        _play(policy, rounds, pays, bandit.noise == "bernoulli", record)
+        _play(
+            policy,
+            zip(noise, turns, strict=False),
+            pays,
+            bandit.noise == "bernoulli",
+            record,
+            subjects,
+        )
     return record.run(bandit, subjects)
 
 
@@ -241,19 +247,6 @@ class _Record(NamedTuple):
         )
 
 
-#: One subject: what it is called, each arm's last round, and each arm's streak by then. With
-#: these a play costs O(1), whatever the number of arms.
-_World = tuple[int | None, list[int], list[int]]
-
-
-def _world(bandit: Bandit, subject: int | None) -> _World:
-    """Return a subject in the states ``bandit`` starts in."""
-    # An arm resting for tau rounds was last played tau + 1 rounds ago; one in a streak was
-    # played in the round just before the first.
-    last = [-1 - max(tau, 0) for tau in bandit.initial]
-    return subject, last, [max(-tau, 0) for tau in bandit.initial]
-
-
 class _Pays(dict[int, float]):
     """An arm's mean by state, looked up once per state that differs from shorter streaks."""
 
@@ -270,28 +263,24 @@ class _Pays(dict[int, float]):
 
 def _play(
     policy: AsksAndTells,
-    rounds: Iterable[tuple[float, int, _World]],
+    rounds: Iterable[tuple[float, tuple[int | None, Callable[[int], int]]]],
     pays: Sequence[_Pays],
     bernoulli: bool,
     record: _Record,
+    subjects: int,
 ) -> None:
-    """Play one batch of rounds, each given as its noise, its number and its subject."""
+    """Play one batch of rounds, each given as its noise, its subject and how that one moves."""
     ask, tell, n_arms = policy.ask, policy.tell, len(pays)
     arms, taus, rewards = record.arms.append, record.taus.append, record.rewards.append
-    for draw, now, (subject, last, streak) in rounds:
+    for draw, (subject, move) in rounds:
         pull = ask() if subject is None else ask(subject)
         arm = pull.arm
         if not 0 <= arm < n_arms:
             raise ExperimentError(
-                f"the policy chose arm {arm} in round {now}; the arms are 0 to {n_arms - 1}."
+                f"the policy chose arm {arm} in round {len(record.arms) // subjects}; "
+                f"the arms are 0 to {n_arms - 1}."
             )
-        tau = now - last[arm] - 1
-        if tau:
-            streak[arm] = 1
-        else:
-            tau = -streak[arm]
-            streak[arm] += 1
-        last[arm] = now
+        tau = move(arm)
         mean = pays[arm][tau]
         reward = (1.0 if draw < mean else 0.0) if bernoulli else mean + draw
         tell(pull.id, reward)

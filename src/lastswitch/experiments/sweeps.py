@@ -15,7 +15,7 @@
 
     [policies.isi]
     type = "ISICombUCB1"
-    block = 4
+    length = 4
 
     [policies.isi.each]              # one policy for each combination of these
     alpha = [0.5, 1.5]
@@ -27,20 +27,20 @@ import inspect
 import itertools
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lastswitch._checks import check_path
+from lastswitch._codec import parse_toml, read_text
+from lastswitch._progress import Report
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.errors import ExperimentError, LastSwitchError
 from lastswitch.experiments.backends import Backend
-from lastswitch.experiments.comparing import Experiment, FailedTasksError, run_experiments
 from lastswitch.experiments.comparison import Comparison
-from lastswitch.experiments.progress import Report
+from lastswitch.experiments.experiment import Experiment, FailedTasksError, run_experiments
 from lastswitch.experiments.tasks import Factory
 
 _TOP = ("horizon", "runs", "seed", "subjects", "instances", "policies")
@@ -67,14 +67,7 @@ def read_sweep(path: str | os.PathLike[str]) -> dict[str, Experiment]:
     ['cycle block=[0, 1]', 'cycle block=[0, 1, 1]']
     """
     file = check_path(path)
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ExperimentError(f"{file} does not exist; check the path.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"{file} cannot be read: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ExperimentError(f"{file} is not valid TOML: {error}.") from error
+    data = parse_toml(read_text(file), str(file))
     try:
         return _experiments(data, file.parent)
     except LastSwitchError as error:
@@ -87,7 +80,7 @@ def run_sweep(
     *,
     n_jobs: int | None = None,
     backend: Backend = "loky",
-    progress: bool | Report = True,
+    progress: bool | Report | None = True,
 ) -> dict[str, Comparison]:
     """Run a sweep and save the comparison of each instance to ``out`` as ``.npz``.
 

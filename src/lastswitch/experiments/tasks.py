@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from importlib.metadata import version
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +23,12 @@ from numpy.typing import NDArray
 from lastswitch._random import SCHEME, stream
 from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError
+from lastswitch.experiments.identity import Untold, digest, library_digest
 from lastswitch.experiments.simulation import AsksAndTells, Run, simulate
 from lastswitch.files import bandit_to_dict
-from lastswitch.learning.saving import encode
+from lastswitch.learning.policy import Policy
+from lastswitch.learning.simple import FixedCycle
 
-#: Changes whenever a task would leave other bytes than before.
-TASK_VERSION = 1
 #: Points at which a run's cumulative rewards are kept; a curve needs no more.
 CHECKPOINTS = 400
 
@@ -144,7 +146,7 @@ def build(factory: Factory, bandit: Bandit, seed: int) -> AsksAndTells:
 
     Examples
     --------
-    >>> from functools import partial
+    >>> from functools import cache, partial
     >>> import lastswitch as ls
     >>> bandit = ls.instances.two_arms()
     >>> build(partial(ls.FixedCycle, [0, 1]), bandit, seed=0).initial
@@ -155,10 +157,13 @@ def build(factory: Factory, bandit: Bandit, seed: int) -> AsksAndTells:
             f"a policy is given as a factory, a callable that builds a fresh one, got {factory!r}; "
             "write for example lambda seed: ls.RotationUCB(5, seed=seed)."
         )
+    # Gaussian rewards know no bounds; beyond ten standard deviations none is ever drawn.
+    beyond = 10.0 * bandit.sigma if bandit.noise == "gaussian" else 0.0
     offers = {
         "bandit": bandit,
         "n_arms": bandit.n_arms,
         "initial": bandit.initial,
+        "rewards": (-beyond, 1.0 + beyond),
         "seed": seed,
     }
     fixed = factory.keywords if isinstance(factory, partial) else {}
@@ -166,24 +171,54 @@ def build(factory: Factory, bandit: Bandit, seed: int) -> AsksAndTells:
     return factory(**{key: offers[key] for key in offers if key in named and key not in fixed})
 
 
-def describe(factory: Factory, bandit: Bandit) -> dict[str, Any]:
-    """Return what ``factory`` builds, as JSON: the policy's class and its parameters.
+class Described(NamedTuple):
+    """What a factory builds.
 
-    A policy that is not one of this library's is known by its class alone.
+    Attributes
+    ----------
+    policy
+        Its class and its parameters, for people.
+    identity
+        The digest of all that decides what it does; empty if that cannot be told.
+    doubt
+        Why not.
+    """
+
+    policy: dict[str, Any]
+    identity: str = ""
+    doubt: str = ""
+
+
+def describe(factory: Factory, bandit: Bandit) -> Described:
+    """Build a policy once and say what it is.
 
     Examples
     --------
     >>> import lastswitch as ls
-    >>> describe(lambda: ls.FixedCycle([0, 1]), ls.instances.two_arms())["type"]
+    >>> describe(lambda: ls.FixedCycle([0, 1]), ls.instances.two_arms()).policy["type"]
     'FixedCycle'
     """
-    from lastswitch.learning.policy import Policy
-
     policy = build(factory, bandit, seed=0)
-    if isinstance(policy, Policy):
-        return {"type": policy.type_name(), "parameters": _parameters(policy.parameters())}
     kind = type(policy)
-    return {"type": f"{kind.__module__}.{kind.__qualname__}"}
+    if isinstance(policy, Policy):
+        given = policy.parameters()
+        told: dict[str, Any] = {"type": policy.type_name(), "parameters": _readable(given)}
+        own = {name: part for name, part in vars(policy).items() if name not in _bookkeeping()}
+        built: list[Any] = [kind, given, own]
+    else:
+        told, built = {"type": f"{kind.__module__}.{kind.__qualname__}"}, [policy]
+    try:
+        return Described(told, digest([factory, *built]))
+    except Untold as doubt:
+        return Described(told, doubt=str(doubt))
+
+
+@cache
+def _bookkeeping() -> frozenset[str]:
+    """Return what every policy keeps of its pulls, which decides nothing before the first."""
+    bare = FixedCycle.__new__(FixedCycle)
+    Policy.__init__(bare, 1)
+    return frozenset(vars(bare))
 
 
 def provenance(job: Job, policy: dict[str, Any]) -> dict[str, Any]:
@@ -197,8 +232,8 @@ def provenance(job: Job, policy: dict[str, Any]) -> dict[str, Any]:
     7
     """
     return {
-        "task_version": TASK_VERSION,
         "streams": SCHEME,
+        "library": library_digest(),
         "versions": versions(),
         "instance": fingerprint(bandit_to_dict(job.bandit)),
         "policy": {"name": job.name, **policy},
@@ -214,16 +249,14 @@ def versions() -> dict[str, str]:
     Examples
     --------
     >>> sorted(versions())
-    ['lastswitch', 'numba', 'numpy', 'python']
+    ['highspy', 'lastswitch', 'numba', 'numpy', 'python', 'scipy']
     """
-    from importlib.metadata import version
-
     import lastswitch
 
     return {
         "lastswitch": lastswitch.__version__,
         "numpy": np.__version__,
-        "numba": version("numba"),
+        **{name: version(name) for name in ("numba", "scipy", "highspy")},
         "python": platform.python_version(),
     }
 
@@ -240,9 +273,24 @@ def fingerprint(document: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _parameters(parameters: dict[str, Any]) -> Any:
-    """Return parameters as JSON; what is not JSON is told by its text."""
-    try:
-        return json.loads(json.dumps(encode(parameters)))
-    except (TypeError, ValueError):
-        return {key: repr(value) for key, value in parameters.items()}
+def _readable(value: Any) -> Any:
+    """Return a parameter as JSON for people; the key tells the rest.
+
+    Examples
+    --------
+    >>> _readable((1, np.float64(0.5), np.arange(2), len))
+    [1, 0.5, [0, 1], 'len']
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _readable(part) for key, part in value.items()}
+    if isinstance(value, Sequence):
+        return [_readable(part) for part in value]
+    if isinstance(value, partial):
+        return [_readable(value.func), *map(_readable, value.args), _readable(value.keywords)]
+    return getattr(value, "__qualname__", type(value).__name__)

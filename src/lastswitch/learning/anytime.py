@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 from lastswitch._checks import check_whole
 from lastswitch.errors import InputTypeError, PolicyError
+from lastswitch.learning.checks import generator_from, generator_state
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
+
+#: No policy plays as many rounds as this epoch would have.
+_LAST_EPOCH = 60
 
 
 class Anytime(Policy):
@@ -45,13 +49,20 @@ class Anytime(Policy):
                 f"factory must build a policy from a horizon, got {factory!r}; "
                 "for example partial(ISICombUCB1, n_arms)."
             )
+        takes = signature(factory).parameters
+        if "horizon" not in takes and all(p.kind is not p.VAR_KEYWORD for p in takes.values()):
+            raise PolicyError(
+                "Anytime is for policies that need to know their horizon, and what this factory "
+                f"builds takes none: {factory!r:.100}; use that policy as it is, for any number of "
+                "rounds."
+            )
         self.factory = factory
         self.first = check_whole("first", first, 1, PolicyError)
         self.epoch = 0
         self.left = self.first  # rounds to go in this epoch
         self.inner = self._build()
-        super().__init__(self.inner.n_arms, initial=self.inner.initial)
-        self._share()
+        super().__init__(self.inner.n_arms, initial=self.inner.initial, rewards=self.inner.rewards)
+        self.inner.accompany(self, 0)
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return what this epoch's policy chooses."""
@@ -59,13 +70,12 @@ class Anytime(Policy):
             self.epoch += 1
             self.left = self.first << self.epoch
             self.inner = self._build()
-            self._share()
+            self.inner.accompany(self, self.n_asked)
         epoch, memory = track.memory or (-1, None)
         if epoch != self.epoch:  # the block and the memory belong to an earlier policy
             track.block, track.at, track.cache, memory = (), 0, None, None
         track.memory = memory
         arm = self.inner.choose(track, allowed)
-        self.inner._rewards.append(math.nan)  # so that it knows how often it was asked
         track.memory = [self.epoch, track.memory]
         track.note = [self.epoch, track.note]
         self.left -= 1
@@ -83,28 +93,34 @@ class Anytime(Policy):
         if epoch == self.epoch:
             self.inner.missed(pull, inner_note)
 
-    def state(self) -> dict[str, Any]:
+    def learned(self) -> dict[str, Any]:
         """Return the epoch and what its policy has learned."""
-        from lastswitch.learning.saving import generator_state
+        inner = self.inner
+        kept = {"learned": inner.learned(), "generator": generator_state(inner.generator)}
+        return {"epoch": self.epoch, "left": self.left, "inner": kept}
 
-        inner = {"state": self.inner.state(), "generator": generator_state(self.inner.generator)}
-        return {"epoch": self.epoch, "left": self.left, "inner": inner}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take back what :meth:`state` returned."""
-        from lastswitch.learning.saving import generator_from
-
-        self.epoch, self.left = state["epoch"], state["left"]
+    def relearn(self, learned: dict[str, Any]) -> None:
+        """Take back what :meth:`learned` returned."""
+        self.epoch = check_whole("epoch", learned["epoch"], 0, PolicyError, _LAST_EPOCH)
+        rounds = self.first << self.epoch
+        self.left = check_whole("left", learned["left"], 0, PolicyError, rounds)
+        if rounds - self.left > self.n_asked:
+            raise PolicyError(f"an epoch of {rounds} rounds with {self.left} left has not begun.")
         self.inner = self._build()
-        self.inner.restore(state["inner"]["state"])
-        self.inner.generator = generator_from(state["inner"]["generator"])
-        self._share()
-        asked = (self.first << self.epoch) - self.left
-        self.inner._rewards.extend([math.nan] * asked)
+        self.inner.accompany(self, self.n_asked - (rounds - self.left))
+        self.inner.relearn(learned["inner"]["learned"])
+        inner = self.inner.generator
+        self.inner.generator = generator_from(learned["inner"]["generator"], inner)
 
-    def _share(self) -> None:
-        """Let this epoch's policy see the subjects: some plan differently for one and for many."""
-        self.inner._tracks = self._tracks
+    def check_kept(self, track: Track, notes: Sequence[Any]) -> None:
+        """Refuse a memory or notes that no epoch has left."""
+        for kept in (track.memory or [self.epoch - 1, None], *notes):
+            if not (isinstance(kept, list) and len(kept) == 2 and type(kept[0]) is int):
+                raise PolicyError(f"{kept!r:.60} is not what an epoch leaves.")
+        if track.memory and track.memory[0] == self.epoch:
+            inside = track.copy()
+            inside.memory = inside.memory[1]
+            self.inner.check_kept(inside, [note[1] for note in notes if note[0] == self.epoch])
 
     def _build(self) -> Policy:
         """Return a fresh policy for the present epoch."""

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._checks import check_choice, is_number
+from lastswitch._checks import check_choice, check_whole, is_number
 from lastswitch.errors import PolicyError
+from lastswitch.learning.checks import check_cells, check_counted, check_like
 from lastswitch.learning.estimates import Estimates, FloatArray, unvisited_first
 from lastswitch.learning.policy import Mask, Policy
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.tracks import FARTHEST, Track
 
 if TYPE_CHECKING:
-    from lastswitch.planning.planner import Planner
+    from lastswitch.planning.problem import BlockProblem
 
 
 class BlockUCB(Policy):
@@ -34,38 +34,40 @@ class BlockUCB(Policy):
     def __init__(
         self,
         n_arms: int,
-        block: int,
+        length: int,
         alpha: float,
         streaks: bool,
         initial: int | Sequence[int],
+        rewards: Sequence[float],
         solver: str,
         table: tuple[int, int],
     ) -> None:
-        super().__init__(n_arms, initial=initial)
+        super().__init__(n_arms, initial=initial, rewards=rewards)
         if not (is_number(alpha) and 0 <= alpha < np.inf):
             raise PolicyError(f"alpha must be at least 0, got {alpha!r}; the paper uses 1.5.")
         from lastswitch.planning.solve import SOLVERS
 
         check_choice("solver", solver, SOLVERS, PolicyError)
-        self.block = block
-        self.alpha = alpha
-        self.streaks = streaks
+        check_cells("its table", self.n_arms * sum(table))
+        self.length = length
+        self.alpha = float(alpha)
+        self.streaks = bool(streaks)
         self.solver = solver
         self.estimates = Estimates(self.n_arms, *table)
-        self._planner: Planner | None = None
+        self._usual: BlockProblem | None = None
         self.blocks = 0  # t: blocks planned so far, for all subjects together
 
     @abstractmethod
     def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
         """Return the arms to play next, planned on ``bounds`` (one row per arm).
 
-        The last ``self.block`` of them are the planned part; what comes before prepares the state.
+        The last ``self.length`` of them are the planned part; what comes before prepares the state.
         ``learn`` is told in ``note`` how many slots of the planned part were over, negative before.
         """
 
     def bounds(self) -> FloatArray:
         """Return the table to plan on, one row per arm: unseen states first, then the paper's U."""
-        return unvisited_first(self.estimates.optimistic(self.alpha, self.blocks + 1), self.block)
+        return unvisited_first(self.estimates.optimistic(self.alpha, self.blocks + 1), self.length)
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the next arm of the subject's block, planning a new one where it ended."""
@@ -75,17 +77,25 @@ class BlockUCB(Policy):
             at = 0
             self.blocks += 1
         track.at = at + 1
-        track.note = at + self.block - len(block)  # slots of the planned part that are over
+        track.note = at + self.length - len(block)  # slots of the planned part that are over
         return block[at]
 
-    def state(self) -> dict[str, Any]:
+    def learned(self) -> dict[str, Any]:
         """Return the estimates and the number of blocks."""
         return {**self.estimates.to_dict(), "blocks": self.blocks}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take back what :meth:`state` returned."""
-        self.estimates.restore(state)
-        self.blocks = state["blocks"]
+    def relearn(self, learned: dict[str, Any]) -> None:
+        """Take back what :meth:`learned` returned."""
+        for name, model in self.learned().items():
+            check_like(name, learned[name], model)
+        check_counted(learned["counts"], learned["sums"])
+        self.blocks = check_whole("blocks", learned["blocks"], 0, PolicyError)
+        self.estimates.restore(learned)
+
+    def check_kept(self, track: Track, notes: Sequence[Any]) -> None:
+        """Refuse notes that are no slots of a block."""
+        for note in notes:
+            check_whole("a slot", note, -FARTHEST, PolicyError)
 
     def _tables(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Split ``bounds`` into the planner's rest and streak tables."""
@@ -96,7 +106,7 @@ class BlockUCB(Policy):
     ) -> tuple[int, ...]:
         """Return the block that pays most when it starts from ``states``."""
         tau = np.asarray(states, dtype=np.int64)
-        ahead = np.maximum(tau, 0)[:, None] + np.arange(self.block)
+        ahead = np.maximum(tau, 0)[:, None] + np.arange(self.length)
         ahead[:, 0] = tau
         first = bounds[np.arange(self.n_arms)[:, None], self.estimates.columns(ahead)]
         return self._solve(bounds, first, allowed, run=np.maximum(-tau, 0))
@@ -123,7 +133,7 @@ class BlockUCB(Policy):
             streak,
             first,
             run=run,
-            allowed=None if allowed is None else np.tile(allowed, (self.block, 1)),
+            allowed=None if allowed is None else np.tile(allowed, (self.length, 1)),
             distinct_start=distinct_start,
         )
         return plan_block(problem, solver=self.solver).block
@@ -132,11 +142,13 @@ class BlockUCB(Policy):
         self, rest: FloatArray, streak: FloatArray, first: FloatArray, distinct_start: bool
     ) -> tuple[int, ...]:
         """Plan the usual kind of block, at a third of the cost of checking it anew every time."""
-        from lastswitch.planning.planner import Planner
+        from lastswitch.planning.certified import solve
+        from lastswitch.planning.problem import BlockProblem
 
-        if self._planner is None:
-            self._planner = Planner(self.n_arms, self.block, distinct_start=distinct_start)
-        # A used planner remembers its last plan and may break ties by it; a copy of an unused one
-        # does not, so that a policy loaded from a file plans as the one that was saved.
-        planned = copy(self._planner).plan(rest if rest.shape[1] else streak, streak, first)
-        return tuple(planned.block.tolist())
+        rest = rest if rest.shape[1] else streak
+        if self._usual is None:
+            self._usual = BlockProblem(rest, streak, first, distinct_start=distinct_start)
+        # Without a warm start, so that ties are not broken by earlier blocks: a policy loaded from
+        # a file plans as the one that was saved.
+        found = solve(self._usual.with_pays(rest, streak, first))
+        return tuple(np.asarray(found.block).tolist())

@@ -13,6 +13,7 @@ import numpy as np
 
 from lastswitch._checks import check_flag, check_list, check_whole
 from lastswitch.errors import PolicyError
+from lastswitch.learning.block_size import least_regret_size
 from lastswitch.learning.block_ucb import BlockUCB
 from lastswitch.learning.estimates import FloatArray
 from lastswitch.learning.policy import Mask, Pull
@@ -26,7 +27,7 @@ class ISICombUCB1(BlockUCB):
     block counts for nothing and teaches nothing, so what is learned never depends on what came
     before the block (*initial states independent*).
 
-    A block of ``block`` rounds can reach the delays 1..``block`` − 1; those are the table. (The
+    A block of ``length`` rounds can reach the delays 1..``length`` − 1; those are the table. (The
     paper calls this d and says blocks of size d + 1 in its experiments.) The infinite bounds of
     states not seen yet come first exactly: a block with more of them always wins, and finite
     bounds decide between blocks with equally many.
@@ -35,7 +36,7 @@ class ISICombUCB1(BlockUCB):
     ----------
     n_arms
         Number of arms.
-    block
+    length
         Rounds per block, at least 2. Without it, ``horizon`` decides: the block size that makes
         the bound of Theorem 1 (Theorem 2 with ``streaks``) smallest, which grows as T^(1/4).
     alpha
@@ -44,9 +45,9 @@ class ISICombUCB1(BlockUCB):
         ``False``: pay does not depend on the length of a streak. ``True``: the paper's general
         case, one estimate per streak length, and blocks whose first two arms differ.
     horizon
-        Rounds to be played; only used to choose ``block``.
-    initial
-        States every subject starts in; -1 for the paper's delay models.
+        Rounds to be played; only used to choose ``length``.
+    initial, rewards
+        As in :class:`~lastswitch.learning.Policy`; ``initial`` is -1 for the paper's delay models.
     solver
         ``"certified"`` plans exactly; ``"relaxation"`` is the authors' Algorithm 2.
 
@@ -62,7 +63,7 @@ class ISICombUCB1(BlockUCB):
 
     Examples
     --------
-    >>> policy = ISICombUCB1(n_arms=2, block=3)
+    >>> policy = ISICombUCB1(n_arms=2, length=3)
     >>> for _ in range(300):
     ...     pull = policy.ask()
     ...     policy.tell(pull.id, 1.0 if (pull.arm, pull.tau) == (0, 1) else 0.0)
@@ -73,31 +74,33 @@ class ISICombUCB1(BlockUCB):
     def __init__(
         self,
         n_arms: int,
-        block: int | None = None,
+        length: int | None = None,
         alpha: float = 1.5,
         streaks: bool = False,
         *,
         horizon: int | None = None,
         initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
         solver: str = "certified",
     ) -> None:
-        if block is None:
+        if length is None:
             if horizon is None:
-                raise PolicyError("give block, or horizon to choose it by Theorem 1.")
-            from lastswitch.theory import best_block_size
-
-            block = best_block_size(n_arms, horizon, streaks)
+                raise PolicyError("give length, or horizon to choose it by Theorem 1.")
+            check_flag("streaks", streaks)
+            arms = check_whole("n_arms", n_arms, 1, PolicyError)
+            rounds = check_whole("horizon", horizon, 2, PolicyError)
+            length = least_regret_size(arms, rounds, streaks)
         self.horizon = horizon
         # The only pull of a block of one round would be a first one.
-        size = check_whole("block", block, 2, PolicyError)
+        size = check_whole("length", length, 2, PolicyError)
         check_flag("streaks", streaks)
         table = (size - 2, size - 1 if streaks else 1)
-        super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
+        super().__init__(n_arms, size, alpha, streaks, initial, rewards, solver, table)
 
     def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
         """Return the block with the largest calibrated reward."""
         choices = self.n_arms if allowed is None else sum(allowed)
-        first = np.zeros((self.n_arms, self.block))
+        first = np.zeros((self.n_arms, self.length))
         return self._solve(bounds, first, allowed, distinct_start=self.streaks and choices > 1)
 
     def learn(self, pull: Pull, reward: float, note: int) -> None:
@@ -120,14 +123,14 @@ class CombUCB1(BlockUCB):
     ----------
     n_arms
         Number of arms.
-    block
+    length
         Rounds per block, the paper's d.
-    alpha, streaks, initial, solver
+    alpha, streaks, initial, rewards, solver
         As in :class:`ISICombUCB1`; with ``streaks``, streaks up to d are told apart.
 
     Examples
     --------
-    >>> policy = CombUCB1(n_arms=3, block=2)
+    >>> policy = CombUCB1(n_arms=3, length=2)
     >>> sorted(policy.ask().arm for _ in range(2))  # nothing is known: two arms, both unseen
     [0, 0]
     """
@@ -135,17 +138,18 @@ class CombUCB1(BlockUCB):
     def __init__(
         self,
         n_arms: int,
-        block: int,
+        length: int,
         alpha: float = 1.5,
         streaks: bool = False,
         *,
         initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
         solver: str = "certified",
     ) -> None:
-        size = check_whole("block", block, 1, PolicyError)
+        size = check_whole("length", length, 1, PolicyError)
         check_flag("streaks", streaks)
         table = (size - 1, size if streaks else 1)
-        super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
+        super().__init__(n_arms, size, alpha, streaks, initial, rewards, solver, table)
 
     def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
         """Return the best block from where the subject stands."""
@@ -159,7 +163,7 @@ class CombUCB1(BlockUCB):
 class CalibratedCombUCB1(BlockUCB):
     """CombUCB1 after a calibration sequence: Laforgue et al. (2022), Eq. (7) and Appendix C.
 
-    Plays ``order`` (every arm once), then the block of ``block`` = d rounds that is best from the
+    Plays ``order`` (every arm once), then the block of ``length`` = d rounds that is best from the
     state ``order`` leaves, and learns from the latter. A turn takes K + d rounds. On the paper's
     five arms its CS-worst is the order 0, 1, 2, 3, 4 and CS-best the reverse; the authors' code
     numbers the arms differently and so plays 2, 0, 1, 3, 4 and 4, 3, 1, 0, 2, which alone explains
@@ -169,7 +173,7 @@ class CalibratedCombUCB1(BlockUCB):
     ----------
     n_arms
         Number of arms.
-    block
+    length
         Rounds per block after the calibration, the paper's d.
     alpha
         Exploration.
@@ -177,12 +181,12 @@ class CalibratedCombUCB1(BlockUCB):
         Whether streak lengths are told apart.
     order
         The calibration sequence: every arm once. By default 0, 1, ..., K − 1.
-    initial, solver
+    initial, rewards, solver
         As in :class:`ISICombUCB1`.
 
     Examples
     --------
-    >>> policy = CalibratedCombUCB1(n_arms=2, block=2, order=[1, 0])
+    >>> policy = CalibratedCombUCB1(n_arms=2, length=2, order=[1, 0])
     >>> [policy.ask().arm for _ in range(2)]
     [1, 0]
     """
@@ -190,20 +194,21 @@ class CalibratedCombUCB1(BlockUCB):
     def __init__(
         self,
         n_arms: int,
-        block: int,
+        length: int,
         alpha: float = 1.5,
         streaks: bool = False,
         *,
         order: Sequence[int] | None = None,
         initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
         solver: str = "certified",
     ) -> None:
-        size = check_whole("block", block, 1, PolicyError)
+        size = check_whole("length", length, 1, PolicyError)
         n_arms = check_whole("n_arms", n_arms, 1, PolicyError)
         # After the order an arm has waited at most K − 1 rounds, and d − 1 more within the block.
         check_flag("streaks", streaks)
         table = (n_arms + size - 2, size if streaks else 1)
-        super().__init__(n_arms, size, alpha, streaks, initial, solver, table)
+        super().__init__(n_arms, size, alpha, streaks, initial, rewards, solver, table)
         given = list(range(n_arms)) if order is None else check_list("order", order, "the arms")
         if len(given) != n_arms or not all(arm in given for arm in range(n_arms)):
             raise PolicyError(f"order must name each of the {n_arms} arms once, got {given}.")
@@ -235,14 +240,14 @@ class DoublePlayCombUCB1(BlockUCB):
     ----------
     n_arms
         Number of arms.
-    block
+    length
         Rounds per block, the paper's d. Each is played twice.
-    alpha, streaks, initial
+    alpha, streaks, initial, rewards
         As in :class:`ISICombUCB1`.
 
     Examples
     --------
-    >>> policy = DoublePlayCombUCB1(n_arms=2, block=3)
+    >>> policy = DoublePlayCombUCB1(n_arms=2, length=3)
     >>> arms = [policy.ask().arm for _ in range(6)]
     >>> arms[:3] == arms[3:]
     True
@@ -251,18 +256,19 @@ class DoublePlayCombUCB1(BlockUCB):
     def __init__(
         self,
         n_arms: int,
-        block: int,
+        length: int,
         alpha: float = 1.5,
         streaks: bool = False,
         *,
         initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
     ) -> None:
-        size = check_whole("block", block, 1, PolicyError)
+        size = check_whole("length", length, 1, PolicyError)
         # An arm pulled once per turn has waited d − 1 rounds. A streak ends within the turn unless
         # one arm fills it; that endless streak has the last column.
         check_flag("streaks", streaks)
         table = (size - 1, size if streaks else 1)
-        super().__init__(n_arms, size, alpha, streaks, initial, "certified", table)
+        super().__init__(n_arms, size, alpha, streaks, initial, rewards, "certified", table)
 
     def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
         """Return the best cycle, twice."""
@@ -274,10 +280,10 @@ class DoublePlayCombUCB1(BlockUCB):
         # Every block holds as many pays, so moving and scaling all of them into [0, 1] changes no
         # comparison.
         rest, streak = self._tables(_into_unit(bounds[arms]))
-        if not self.block > 1:  # no rest within a cycle of one round
+        if not self.length > 1:  # no rest within a cycle of one round
             rest = streak
         curves = [Curve(up, down, monotone=False) for up, down in zip(rest, streak, strict=True)]
-        cycle = [arms[arm] for arm in plan_cycle(Bandit(curves), self.block).block]
+        cycle = [arms[arm] for arm in plan_cycle(Bandit(curves), self.length).block]
         return (*cycle, *cycle)
 
     def learn(self, pull: Pull, reward: float, note: int) -> None:

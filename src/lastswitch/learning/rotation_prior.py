@@ -46,8 +46,8 @@ class Prior(NamedTuple):
         )
 
 
-def read_prior(given: Any, n_arms: int) -> Prior:
-    """Return ``given`` as a checked :class:`Prior`.
+def read_prior(given: Any, n_arms: int, rewards: tuple[float, float] = (0.0, 1.0)) -> Prior:
+    """Return ``given`` as a checked :class:`Prior` of rewards in the range ``rewards``.
 
     It may be anything with the four arrays of a prior, or with a method ``prior()`` that returns
     such a thing, like a fit of curves to logs.
@@ -68,6 +68,16 @@ def read_prior(given: Any, n_arms: int) -> Prior:
             )
         if (counts < 0).any() or (sums[counts == 0] != 0).any():
             raise PolicyError(f"prior {side}_counts must be 0 or more, with no sum where it is 0.")
+        means = sums[counts > 0] / counts[counts > 0]
+        slack = 1e-6 * (rewards[1] - rewards[0])
+        if means.size and not (
+            means.min() >= rewards[0] - slack and means.max() <= rewards[1] + slack
+        ):
+            raise PolicyError(
+                f"prior {side}_sums / {side}_counts run from {means.min():.4g} to "
+                f"{means.max():.4g}, outside the rewards {list(rewards)} this policy was told; "
+                "build it with rewards=(smallest, largest) of what the prior was counted in."
+            )
     return prior
 
 

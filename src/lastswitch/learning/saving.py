@@ -1,13 +1,12 @@
-"""Policies in files: one versioned JSON document, written whole, resumed bit for bit."""
+"""Policies in files: one stamped JSON document, written whole, resumed bit for bit."""
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 import os
-import zlib
-from array import array
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,28 +15,52 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_path
+from lastswitch._codec import array_digest, digest, load_json, pack_array, save_json, unpack_array
 from lastswitch.bandit import Bandit
-from lastswitch.errors import FileError, PolicyError
+from lastswitch.errors import FileError, LastSwitchError, PolicyError
 from lastswitch.files import bandit_from_dict, bandit_to_dict
-from lastswitch.learning.policy import REGISTRY, Policy, Pull
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy import REGISTRY, Policy
+from lastswitch.learning.rotation_prior import Prior
 
-FORMAT, VERSION = "lastswitch-policy", 1
+try:
+    import fcntl
+except ImportError:  # Windows: two saves in the same instant are not told apart there
+    fcntl = None  # type: ignore[assignment]
+
+KIND, VERSION = "policy", 2
+_DIGEST = re.compile(r'"digest": *"([0-9a-f]{64})"')
 
 
 def save_policy(policy: Policy, path: str | os.PathLike[str]) -> Path:
     """Write ``policy`` to ``path`` (see :meth:`Policy.save`)."""
-    document = {"format": FORMAT, "version": VERSION, **to_document(policy)}
+    file = check_path(path)
     try:
-        text = json.dumps(encode(document), allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError) as error:
+        content = encode(
+            {
+                "type": policy.type_name(),
+                "parameters": policy.parameters(),
+                **policy.snapshot(),
+            }
+        )
+        with _locked(file) as found:
+            known = policy.files.get(file.resolve())
+            if known is not None and found is not None and found != known:
+                raise FileError(
+                    f"{file} has moved on: another policy was saved there since this one was "
+                    "loaded or saved. Load it again and repeat there what this one has heard, or "
+                    "save this one under another name."
+                )
+            save_json(file, KIND, VERSION, content)
+    except FileError as error:
+        if "cannot be saved" not in str(error):
+            raise
         raise PolicyError(
-            f"{type(policy).__name__} cannot be saved: {error}; its parameters, shared attributes, "
+            f"{type(policy).__name__} cannot be saved: {error} Its parameters, shared attributes, "
             "notes and memories must be JSON values or NumPy arrays."
         ) from error
-    return write_atomic(path, text)
+    _remember(policy, file)
+    return file
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
@@ -51,127 +74,73 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     >>> pull = policy.ask()
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = load_policy(policy.save(pathlib.Path(folder) / "policy.json"))
-    >>> again.ask() == policy.ask()
+    >>> again.ask().arm == policy.ask().arm
     True
     """
     file = check_path(path)
+    content = load_json(file, KIND, VERSION)
     try:
-        document = json.loads(file.read_text())
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}.") from error
-    except ValueError as error:
-        raise FileError(f"{path} is not JSON: {error}; was it cut short?") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise FileError(f"{path} is not a saved policy; write one with policy.save(path).")
-    if document.get("version") != VERSION:
-        raise FileError(
-            f"{path} has version {document.get('version')!r}; this release reads {VERSION}."
-        )
-    try:
-        return from_document(decode(document))
+        document = decode(content)
+        policy = policy_class(document["type"])(**document["parameters"])
+        policy.resume(document)
     except FileError:
         raise
-    except (LookupError, TypeError, AttributeError, ValueError, zlib.error) as error:
-        raise FileError(f"{path} is damaged: {error!r}; load an earlier copy.") from error
-
-
-def to_document(policy: Policy) -> dict[str, Any]:
-    """Return everything a policy is made of."""
-    return {
-        "type": policy.type_name(),
-        "parameters": policy.parameters(),
-        "state": policy.state(),
-        "generator": generator_state(policy.generator),
-        "tracks": [[subject, *track.to_row()] for subject, track in policy._tracks.items()],
-        "open": [[*pull, note] for pull, note in policy._open.values()],
-        "rewards": np.array(policy._rewards, dtype=np.float64),
-    }
-
-
-def from_document(document: dict[str, Any]) -> Policy:
-    """Rebuild the policy of :func:`to_document`."""
-    policy = policy_class(document["type"])(**document["parameters"])
-    policy.restore(document["state"])
-    policy.generator = generator_from(document["generator"])
-    starts: dict[tuple[int, ...], tuple[int, ...]] = {policy._start: policy._start}
-    for subject, *row in document["tracks"]:
-        track = Track.from_row(row)
-        if not len(track.start) == len(track.last) == policy.n_arms:
-            raise FileError(f"the track of subject {subject!r} is not one of {policy.n_arms} arms.")
-        track.start = starts.setdefault(track.start, track.start)  # share equal starts
-        policy._tracks[subject] = track
-    for number, arm, tau, subject, note in document["open"]:
-        policy._open[number] = (Pull(number, arm, tau, subject), note)
-    policy._rewards = array("d", document["rewards"].tobytes())
-    if any(not 0 <= number < len(policy._rewards) for number in policy._open):
-        raise FileError(f"a pull beyond the {len(policy._rewards)} asked is outstanding.")
+    except RecursionError as error:
+        raise FileError(f"{file} is nested too deep to be a saved policy.") from error
+    except (LastSwitchError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise _damaged(file, error) from error
+    except (ValueError, MemoryError) as error:
+        raise _damaged(file, error) from error
+    _remember(policy, file)
     return policy
 
 
-def generator_state(rng: np.random.Generator | None) -> dict[str, Any] | None:
-    """Return where ``rng`` stands, as JSON-able values."""
-    return None if rng is None else dict(rng.bit_generator.state)
-
-
-def generator_from(state: dict[str, Any] | None) -> np.random.Generator | None:
-    """Return a generator that stands where :func:`generator_state` said.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(3)
-    >>> bool(generator_from(generator_state(rng)).random() == rng.random())
-    True
-    """
-    if state is None:
-        return None
-    kind = getattr(np.random, state["bit_generator"])
-    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
-        raise FileError(f"{state['bit_generator']!r} is not a bit generator of NumPy's.")
-    bits = kind()
-    bits.state = state
-    return np.random.Generator(bits)
+def describe(policy: Policy) -> dict[str, Any]:
+    """Return what ``policy`` was built from as plain JSON (see :meth:`Policy.describe`)."""
+    parameters = _by_digest(encode(policy.parameters()))
+    try:
+        digest(parameters)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PolicyError(
+            f"{type(policy).__name__} cannot be described: {error}; build it from plain values, "
+            "and from policy classes or partials of them."
+        ) from error
+    return {"type": policy.type_name(), "parameters": parameters}
 
 
 def policy_class(name: str) -> type[Policy]:
     """Return the policy class a file calls ``name``."""
+    if not isinstance(name, str):
+        raise FileError(f"a policy's type is a name, got {name!r:.60}.")
     if name not in REGISTRY and "." not in name:
         _register_own(name)
     if name not in REGISTRY:
         module = name.rpartition(".")[0] or "the module that defines it"
-        raise FileError(f"no policy called {name!r} is known here; import {module} first.")
+        raise FileError(f"no policy called {name!r:.80} is known here; import {module:.80} first.")
     return REGISTRY[name]
-
-
-def _register_own(name: str) -> None:
-    """Import this package's modules, some of which load only on use, until ``name`` is known."""
-    import lastswitch.learning as own
-
-    for module in walk_packages(own.__path__, f"{own.__name__}."):
-        import_module(module.name)
-        if name in REGISTRY:
-            return
 
 
 def encode(value: Any) -> Any:
     """Return ``value`` with what JSON lacks written as tagged objects.
 
-    That is arrays, infinite floats, bandits and policy factories (a class, or a
+    That is arrays, infinite floats, bandits, priors and policy factories (a class, or a
     :func:`functools.partial` of one).
 
     Examples
     --------
-    >>> decode(encode({"a": [1, float("inf")]}))
-    {'a': [1, inf]}
+    >>> decode(encode({"a": [1, np.arange(2)]}))
+    {'a': [1, array([0, 1])]}
     """
     if isinstance(value, dict):
         return {key: encode(item) for key, item in value.items()}
+    if isinstance(value, Prior):
+        return {"$prior": [encode(np.asarray(part, dtype=float)) for part in value]}
     if isinstance(value, list | tuple):
         return [encode(item) for item in value]
     if isinstance(value, np.ndarray):
-        packed = base64.b64encode(zlib.compress(np.ascontiguousarray(value).tobytes()))
-        return {"$array": packed.decode(), "dtype": value.dtype.str, "shape": value.shape}
+        return pack_array(value)
     if isinstance(value, np.generic):
-        return encode(value.item())
+        return value.item()
     if isinstance(value, Bandit):
         return {"$bandit": bandit_to_dict(value)}
     factory = value if isinstance(value, partial) else partial(value) if callable(value) else None
@@ -190,13 +159,75 @@ def decode(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "$array" in value:
-        raw = zlib.decompress(base64.b64decode(value["$array"]))
-        return np.frombuffer(raw, dtype=value["dtype"]).reshape(value["shape"]).copy()
+        return unpack_array(value, "a policy's file")
     if "$float" in value:
         return float(value["$float"])
+    if "$prior" in value:
+        return Prior(*decode(value["$prior"]))
     if "$bandit" in value:
         return bandit_from_dict(value["$bandit"])
     if "$factory" in value:
         kwargs = decode(value["kwargs"])
         return partial(policy_class(value["$factory"]), *decode(value["args"]), **kwargs)
     return {key: decode(item) for key, item in value.items()}
+
+
+def _by_digest(value: Any) -> Any:
+    """Return encoded ``value`` with what is large in it told by its digest."""
+    if isinstance(value, dict):
+        if "$array" in value:
+            return {"$digest": array_digest({"": unpack_array(value, "an argument")})}
+        plain = {key: _by_digest(item) for key, item in value.items()}
+        return {"$digest": digest(plain)} if {"$prior", "$bandit"} & set(value) else plain
+    return [_by_digest(item) for item in value] if isinstance(value, list) else value
+
+
+def _register_own(name: str) -> None:
+    """Import this package's modules, some of which load only on use, until ``name`` is known."""
+    import lastswitch.learning as own
+
+    for module in walk_packages(own.__path__, f"{own.__name__}."):
+        import_module(module.name)
+        if name in REGISTRY:
+            return
+
+
+def _damaged(file: Path, error: Exception) -> FileError:
+    return FileError(f"{file} is damaged: {error!r:.300}; load an earlier copy.")
+
+
+def _remember(policy: Policy, file: Path) -> None:
+    """Note what the file holds now, to notice when another policy is saved there."""
+    policy.files[file.resolve()] = _written(file) or ""
+
+
+def _written(file: Path) -> str | None:
+    """Return the digest in the head of ``file``: empty if it has none, None if there is no file."""
+    try:
+        with file.open(encoding="utf-8", errors="replace") as text:
+            found = _DIGEST.search(text.read(1000))
+    except OSError:
+        return None
+    return found[1] if found else ""
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[str | None]:
+    """Keep other saves away from ``file``; give what :func:`_written` finds meanwhile.
+
+    A save replaces the file by another one, so a lock on it is worth something only if it is
+    still the one that has the name once the lock is had.
+    """
+    while fcntl is not None and file.is_file():
+        try:
+            handle = os.open(file, os.O_RDONLY)
+        except OSError:  # gone, or not ours to read: the write itself will say
+            break
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if file.exists() and os.path.samestat(os.fstat(handle), os.stat(file)):
+                yield _written(file)
+                return
+        finally:
+            os.close(handle)
+    yield _written(file)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
+from typing import Any
 
+from lastswitch._checks import check_whole
 from lastswitch.bandit import Bandit
 from lastswitch.curves import Curve, Support
-from lastswitch.errors import BlockError, InputTypeError
+from lastswitch.errors import BlockError, InputTypeError, PolicyError
+from lastswitch.learning.checks import check_like
 from lastswitch.learning.policy import Mask, Policy
 from lastswitch.learning.tracks import Track
 
@@ -39,6 +42,8 @@ class FixedCycle(Policy):
     [0, 1, 1, 0]
     """
 
+    learns = False
+
     def __init__(
         self, block: Sequence[int], n_arms: int | None = None, *, initial: int | Sequence[int] = 1
     ) -> None:
@@ -63,6 +68,10 @@ class FixedCycle(Policy):
             at = (at + step) % len(block)
         track.at = at + 1 if at + 1 < len(block) else 0
         return block[at]
+
+    def check_kept(self, track: Track, notes: Sequence[Any]) -> None:
+        """Refuse a place beyond the cycle."""
+        check_whole("the place in the cycle", track.at, 0, PolicyError, len(self.block) - 1)
 
 
 class OracleGreedy(Policy):
@@ -89,6 +98,7 @@ class OracleGreedy(Policy):
     """
 
     shared = ("draws",)
+    learns = False
 
     def __init__(
         self, bandit: Bandit, *, seed: int = 0, initial: int | Sequence[int] | None = None
@@ -117,6 +127,13 @@ class OracleGreedy(Policy):
         if not self.draws:
             self.draws = self.rng.random(_DRAWS).tolist()
         return ties[int(self.draws.pop() * len(ties))]
+
+    def relearn(self, learned: dict[str, Any]) -> None:
+        """Take back the numbers drawn ahead."""
+        check_like("draws", learned["draws"], [0.0] * min(len(learned["draws"]), _DRAWS))
+        if not all(0.0 <= draw < 1.0 for draw in learned["draws"]):
+            raise PolicyError("draws must lie between 0 and 1.")
+        self.draws = learned["draws"]
 
     def _look(self, track: Track) -> _Moment:
         """Return the moment ``track`` is in, and remember that its last play leads there."""

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
+
+from lastswitch.errors import PolicyError
 
 #: What a subject may be called: anything that survives a JSON file unchanged.
 Subject = str | int | None
+#: No clock, rest or streak goes beyond this, so that none overflows.
+FARTHEST = 2**53
 
 
 class Track:
@@ -19,8 +24,10 @@ class Track:
 
     Attributes
     ----------
+    began
+        The round in which the subject was enrolled.
     clock
-        Rounds this subject has played.
+        Rounds since then: plays, and rounds of rest (see :meth:`Policy.advance`).
     start
         The states at ``clock == 0`` (shared between subjects that started alike).
     block, at
@@ -39,12 +46,27 @@ class Track:
     [1, -1, 3, 1]
     >>> track.state()
     [-1, 5, 1]
+    >>> track.rest(30)
+    >>> track.now, track.state()
+    (34, [30, 35, 31])
     """
 
-    __slots__ = ("arm", "at", "block", "cache", "clock", "last", "memory", "note", "run", "start")
+    __slots__ = (
+        "arm",
+        "at",
+        "began",
+        "block",
+        "cache",
+        "clock",
+        "last",
+        "memory",
+        "note",
+        "run",
+        "start",
+    )
 
-    def __init__(self, start: tuple[int, ...]) -> None:
-        self.start = start
+    def __init__(self, start: tuple[int, ...], began: int = 0) -> None:
+        self.start, self.began = start, began
         self.clock = 0
         # last[i] is the clock right after arm i's last play, so τ = clock − last[i] at rest.
         # An arm that starts in a streak (τ ≤ 0) acts, once rested, as one played just before.
@@ -56,6 +78,11 @@ class Track:
         self.note: Any = None
         self.memory: Any = None
         self.cache: Any = None
+
+    @property
+    def now(self) -> int:
+        """The round to be played next."""
+        return self.began + self.clock
 
     def play(self, arm: int) -> int:
         """Move every state as a play of ``arm`` does; return the τ it was played in."""
@@ -72,6 +99,14 @@ class Track:
         self.clock = clock = clock + 1
         self.last[arm] = clock
         return tau
+
+    def rest(self, rounds: int) -> None:
+        """Let ``rounds`` pass in which nothing is played; a plan made before is dropped."""
+        if rounds:
+            self.clock += rounds
+            self.arm, self.run, self.cache = -1, 0, None
+            if self.block:
+                self.block, self.at = (), 0
 
     def tau(self, arm: int) -> int:
         """Return the state of ``arm`` now.
@@ -97,28 +132,52 @@ class Track:
         if not clock:
             return list(self.start)
         states = [clock - last for last in self.last]
-        states[self.arm] = -self.run
+        if self.run:
+            states[self.arm] = -self.run
         return states
+
+    def copy(self) -> Track:
+        """Return a track that can be tried out without moving this one."""
+        twin = Track(self.start, self.began)
+        twin.clock, twin.last, twin.arm, twin.run = self.clock, self.last[:], self.arm, self.run
+        twin.block, twin.at, twin.memory = self.block, self.at, deepcopy(self.memory)
+        twin.cache = self.cache
+        return twin
 
     def to_row(self) -> list[Any]:
         """Return the track as JSON-able values (see :meth:`from_row`)."""
-        rest = [list(self.last), self.arm, self.run, list(self.block), self.at, self.memory]
-        return [list(self.start), self.clock, *rest]
+        played = [list(self.last), self.arm, self.run]
+        kept = [list(self.block), self.at, self.memory]
+        return [list(self.start), self.began, self.clock, *played, *kept]
 
     @classmethod
-    def from_row(cls, row: Sequence[Any]) -> Track:
-        """Rebuild a track from :meth:`to_row`.
+    def from_row(cls, row: Sequence[Any], n_arms: int) -> Track:
+        """Rebuild a track of ``n_arms`` arms from :meth:`to_row`; refuse what no play leads to.
 
         Examples
         --------
         >>> track = Track((1, 1))
         >>> track.play(1)
         1
-        >>> Track.from_row(track.to_row()).state()
+        >>> Track.from_row(track.to_row(), 2).state()
         [2, -1]
         """
-        start, clock, last, arm, run, block, at, memory = row
-        track = cls(tuple(start))
+        start, began, clock, last, arm, run, block, at, memory = row
+        whole = [began, clock, arm, run, at, *start, *last, *block]
+        if not all(type(number) is int and abs(number) <= FARTHEST for number in whole):
+            raise PolicyError("a track holds what is no round, state or arm.")
+        track = cls(tuple(start), began)
+        rested = arm == -1 and run == 0
+        playing = 0 <= arm < n_arms and run > 0 and clock > 0 and len(last) > arm
+        if not (
+            len(start) == len(last) == n_arms
+            and min(began, clock, at) >= 0
+            and (rested or (playing and last[arm] == clock))
+            and (list(track.last) == list(last) if not clock else max(last) <= clock)
+            and (not clock or sum(when == clock for when in last) == playing)
+            and all(0 <= slot < n_arms for slot in block)
+        ):
+            raise PolicyError(f"a track is not one that {n_arms} arms can leave.")
         track.clock, track.last, track.arm, track.run = clock, array("q", last), arm, run
         track.block, track.at, track.memory = tuple(block), at, memory
         return track

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch.curves import Curve
+from lastswitch.intervals import Interval
 from lastswitch.logs.counts import Counts, Floats
 from lastswitch.logs.estimates import (
     Estimate,
     Evidence,
-    Interval,
     Spans,
     falling,
     interval,
@@ -175,7 +175,7 @@ def read_arm(counts: Counts, arm: int, rules: FitRules, binary: bool) -> ArmRead
         Estimate(
             None,
             int(events[0]),
-            *first.interval,
+            *first.interval[:3],
             first.interval.mean,
             None,
             first.known,
@@ -353,7 +353,7 @@ def _estimates(
             Estimate(
                 sign * (state + 1),
                 int(events[state]),
-                *pool.interval,
+                *pool.interval[:3],
                 float(pays.values[state]),
                 (sign * (begin + 1), sign * end) if end - begin > 1 else None,
                 bool(pays.known[state]),

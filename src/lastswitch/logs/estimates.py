@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch.intervals import Interval
 from lastswitch.logs.counts import Floats
 
 #: Rows ``begin, end`` (end excluded): the states that one state is estimated from.
@@ -21,14 +22,6 @@ Spans = NDArray[np.int64]
 
 # States deeper than some rest are taken as one when nothing tells them apart at this level.
 _ALIKE = 0.003
-
-
-class Interval(NamedTuple):
-    """A mean, and the ends of its confidence interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -98,7 +91,7 @@ def interval(
         centre, half = mean, quantile * np.sqrt(spread / max(worth - 1, 1.0))
     # Rounding must not put the mean outside its own interval.
     low, high = min(max(centre - half, 0.0), mean), max(min(centre + half, 1.0), mean)
-    return Interval(mean, float(low), float(high))
+    return Interval(mean, float(low), float(high), error)
 
 
 def pool_sparse(events: Floats, least: int) -> Spans:

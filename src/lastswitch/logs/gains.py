@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from lastswitch._checks import check_path
 from lastswitch.errors import InputTypeError
+from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import ArmReading, read_arm
 from lastswitch.logs.counts import Counts, Floats
 from lastswitch.logs.curvefit import CurveFit, fit_counts
@@ -37,17 +38,6 @@ PARTS = 5
 _GAP, _SECONDS = 0.005, 5.0
 # The most that choosing for one another adds to the variance of the parts' average.
 _SHARED = 0.36
-
-
-class Range(NamedTuple):
-    """A number and the interval that carries the curves' uncertainty."""
-
-    value: float
-    low: float
-    high: float
-
-    def __format__(self, spec: str) -> str:
-        return f"{self.value:{spec}} ({self.low:{spec}} to {self.high:{spec}})"
 
 
 class Worth(NamedTuple):
@@ -72,14 +62,14 @@ class Gain:
     and valued on different subjects.
     """
 
-    rotation: Range
-    log: Range
-    round_robin: Range | None
-    best_arm: Range | None
-    over_log: Range
-    over_round_robin: Range | None
-    over_best_arm: Range | None
-    fresh: Range
+    rotation: Interval
+    log: Interval
+    round_robin: Interval | None
+    best_arm: Interval | None
+    over_log: Interval
+    over_round_robin: Interval | None
+    over_best_arm: Interval | None
+    fresh: Interval
     best_arm_name: str
     held_out: bool
     level: float
@@ -144,7 +134,7 @@ def predicted_gain(
     best = _holds_best(fit)
     alone = None if best is None else readings.habit(whole, [best])
 
-    def ranged(worth: Worth | None, factor: float = 1.0) -> Range | None:
+    def ranged(worth: Worth | None, factor: float = 1.0) -> Interval | None:
         return None if worth is None else _range(worth, fit.rules.level, factor)
 
     return Gain(
@@ -276,13 +266,13 @@ def log_worth(counts: Counts) -> Worth:
     return Worth(value, np.bincount(group, weight * (means - value), minlength=counts.groups))
 
 
-def _range(worth: Worth, level: float, factor: float = 1.0) -> Range:
+def _range(worth: Worth, level: float, factor: float = 1.0) -> Interval:
     from scipy.special import stdtrit
 
     error = factor * float(spread(worth.pulls[:, None])[0])
     freedom = max(int(np.count_nonzero(worth.pulls)) - 1, 1)
     half = float(stdtrit(freedom, (1 + level) / 2)) * error
-    return Range(worth.value, worth.value - half, worth.value + half)
+    return Interval(worth.value, worth.value - half, worth.value + half, error)
 
 
 def _holds_best(fit: CurveFit) -> int | None:
@@ -310,5 +300,5 @@ def _fit(fit: CurveFit | str | PathLike[str]) -> CurveFit:
     return found
 
 
-def _percent(gain: Range, base: Range) -> str:
-    return f"({gain.value / base.value:+.0%})" if base.value > 0 else ""
+def _percent(gain: Interval, base: Interval) -> str:
+    return f"({gain.mean / base.mean:+.0%})" if base.mean > 0 else ""

@@ -18,11 +18,11 @@ from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
 from lastswitch.errors import InputTypeError, LogError
+from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import FitRules
 from lastswitch.logs.counts import GROUPS, Floats, arm_order, column_of
 from lastswitch.logs.cycles import arms_of, cycle_cells
 from lastswitch.logs.fitting import check_rules
-from lastswitch.logs.gains import Range
 from lastswitch.logs.reading import ScaleRule, log_rules, read_log
 from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log
 
@@ -55,9 +55,9 @@ class Replay:
     ``effective`` is what the matched events are worth as equally weighted ones.
     """
 
-    ips: Range
-    snips: Range
-    log: Range
+    ips: Interval
+    snips: Interval
+    log: Interval
     matched: int
     effective: float
     cells: int
@@ -202,11 +202,11 @@ def resamples(groups: int, draws: int, seed: int) -> Floats:
     return np.vstack([np.ones(groups), drawn])
 
 
-def interval_of(values: Floats, level: float) -> Range:
+def interval_of(values: Floats, level: float) -> Interval:
     """Return the first value, the log's own, with the interval of the resampled others."""
     tail = (1 - level) / 2
     low, high = np.quantile(values[1:], [tail, 1 - tail])
-    return Range(float(values[0]), float(low), float(high))
+    return Interval(float(values[0]), float(low), float(high))
 
 
 def _weighted_sums(states: Table, connection: Any, depth: Depth) -> _Sums:

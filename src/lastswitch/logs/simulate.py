@@ -14,6 +14,7 @@ from lastswitch._random import stream
 from lastswitch.bandit import Bandit
 from lastswitch.errors import LogError
 from lastswitch.logs.counts import Floats
+from lastswitch.states import moved
 
 #: From the states of all subjects, shape (subjects, arms), to the chance of each arm.
 Chooser: TypeAlias = Callable[[NDArray[np.int64]], Floats]
@@ -89,10 +90,9 @@ def simulate(
                 chances[everyone, arms][active],
             )
         )
-        rested = np.maximum(states, 0) + 1
-        played = np.minimum(states[everyone, arms], 0) - 1
-        states = rested
-        states[everyone[active], arms[active]] = played[active]
+        played = np.zeros(states.shape, dtype=np.bool_)
+        played[everyone[active], arms[active]] = True
+        states = moved(states, played)
     return _table(bandit, [np.concatenate(column) for column in zip(*days, strict=True)])
 
 

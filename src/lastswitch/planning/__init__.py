@@ -17,8 +17,8 @@ if TYPE_CHECKING:
         optimal_average as optimal_average,
         optimal_total as optimal_total,
     )
-    from lastswitch.planning.plan import Plan as Plan, Progress as Progress, Solution as Solution
-    from lastswitch.planning.planner import Planner as Planner
+    from lastswitch.planning.params import SearchParams as SearchParams
+    from lastswitch.planning.plan import Plan as Plan, Solution as Solution
     from lastswitch.planning.problem import BlockProblem as BlockProblem, Terminal as Terminal
     from lastswitch.planning.solve import plan_block as plan_block
 else:
@@ -28,8 +28,8 @@ else:
             "cycles": ["best_cycle", "plan_cycle"],
             "frequency": ["average_bound"],
             "optima": ["Optimum", "optimal_average", "optimal_total"],
-            "plan": ["Plan", "Progress", "Solution"],
-            "planner": ["Planner"],
+            "params": ["SearchParams"],
+            "plan": ["Plan", "Solution"],
             "problem": ["BlockProblem", "Terminal"],
             "solve": ["plan_block"],
         },

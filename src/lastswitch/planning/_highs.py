@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable
+from threading import Event, Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,13 +26,13 @@ class Ended(NamedTuple):
 
 
 class Model:
-    """One program loaded into HiGHS, its costs scaled so that huge pays keep their accuracy."""
+    """One program loaded into HiGHS, its costs scaled so that pays of any size stay accurate."""
 
     def __init__(self, program: Program, *, integer: bool) -> None:
         highspy: Any = importlib.import_module("highspy")
 
         self.program = program
-        self.scale = max(1.0, float(np.abs(program.cost).max(initial=0.0)))
+        self.scale = float(np.abs(program.cost).max(initial=0.0)) or 1.0
         self._highs: Any = highspy.Highs()
         for option, value in {
             "output_flag": False,
@@ -121,20 +122,30 @@ class Model:
         latest: list[tuple[float, float]],
         progress: Callable[[float, float, float], None] | None,
     ) -> None:
-        """Run HiGHS to its end, reporting on the way; on Ctrl-C bring that end about."""
-        highs, began = self._highs, time.perf_counter()
+        """Run HiGHS to its end, reporting on the way; on Ctrl-C bring that end about.
+
+        On a thread of ours: highspy's own way of doing so has one lock for all solvers of a
+        process, which two threads, or a solver left behind by Ctrl-C, would wait for.
+        """
+        highs, began, done = self._highs, time.perf_counter(), Event()
         highs.HandleUserInterrupt = True
-        highs.startSolve()
-        finished = False
-        while not finished:
+
+        def solve() -> None:
             try:
-                finished = highs.wait(_TICK)[0]
-                if progress is not None and not finished:
+                highs.solve()
+            finally:
+                done.set()
+
+        worker = Thread(target=solve, daemon=True)
+        while not done.is_set():
+            try:
+                if not worker.ident:
+                    worker.start()
+                if not done.wait(_TICK) and progress is not None:
                     progress(time.perf_counter() - began, *latest[0])
             except KeyboardInterrupt:
                 highs.cancelSolve()
             except BaseException:  # the callback's own trouble: stop HiGHS before passing it on
                 highs.cancelSolve()
-                while not highs.wait(_TICK)[0]:
-                    pass
+                done.wait()
                 raise

@@ -14,6 +14,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
+#: Pays beyond this size are refused: sums of them, and of what is derived from them, must not
+#: overflow.
+LARGEST = 1e100
 
 
 def checked_table(name: str, values: ArrayLike, ndim: int) -> FloatArray:
@@ -26,11 +29,12 @@ def checked_table(name: str, values: ArrayLike, ndim: int) -> FloatArray:
         ) from error
     if table.ndim != ndim:
         raise ProblemError(f"{name} must have {ndim} dimension(s), got shape {table.shape}.")
-    if not np.isfinite(table).all():
-        where = np.argwhere(~np.isfinite(table))[0].tolist()
+    if not (np.abs(table) <= LARGEST).all():  # nor is a NaN
+        where = np.argwhere(~(np.abs(table) <= LARGEST))[0].tolist()
         raise ProblemError(
-            f"{name} must be finite, got {table[tuple(where)]} at {where}; what must be played, or "
-            "must not, is said with `allowed`: one True in a slot's row pins it, a False forbids."
+            f"{name} must be finite, got {table[tuple(where)]} at {where} (numbers of at most "
+            f"{LARGEST:g} in size can be summed up); what must be played, or must not, is said "
+            "with `allowed`: one True in a slot's row pins it, a False forbids."
         )
     table += 0.0  # -0.0 becomes 0.0: equal pays must have equal bits
     return _frozen(table)

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch.states import column
+
 if TYPE_CHECKING:
     from lastswitch.curves import Curve
 
@@ -59,11 +61,8 @@ class ArmStates:
         """Return the canonical state of switch state ``tau``."""
         if tau == 0:
             return self.fresh
-        if tau < 0:
-            return self.streak[min(-tau, len(self.streak)) - 1]
-        if self.repeats:
-            return self.rest[(tau - 1) % len(self.rest)]
-        return self.rest[min(tau, len(self.rest)) - 1]
+        place = column(tau, len(self.rest), len(self.streak), self.repeats)
+        return (self.rest + self.streak)[place]
 
 
 def arm_states(curve: Curve) -> ArmStates:
@@ -80,7 +79,7 @@ def arm_states(curve: Curve) -> ArmStates:
     return _arm_states(tuple(curve.rest), tuple(curve.streak), curve.tail == "repeat")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)
 def _arm_states(rest: tuple[float, ...], streak: tuple[float, ...], repeats: bool) -> ArmStates:
     R, S = len(rest), len(streak)
     # Listed states: τ = 1..R, then τ = −1..−S, then τ = 0, which pays as −1 and moves to −1.

@@ -12,24 +12,21 @@ what cannot be reached and merges states whose futures are the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from lastswitch._kernels import jit
+from lastswitch._kernels import bare
 from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
 from lastswitch.planning.problem import BlockProblem
 
 StateArray = NDArray[np.int32]
-#: The arrays of an Automata, in order, without the twins.
-Parts = tuple[IntArray, StateArray, StateArray, FloatArray, FloatArray, StateArray]
 
 
-@dataclass(frozen=True, eq=False)
-class Automata:
-    """The arms of a planning problem, as automata over the slots.
+class Automata(NamedTuple):
+    """The arms of a planning problem, as automata over the slots: what kernels take.
 
     Parameters
     ----------
@@ -47,14 +44,14 @@ class Automata:
         Vector (K,): the state of each arm in slot 0.
     twins
         Vector (K,): arms with the same label are alike, so that the search treats blocks that
-        only swap them as one. A hint: any labels are correct, all different by default.
+        only swap them as one. A hint: any labels that tell unlike arms apart are correct.
 
     Examples
     --------
     One arm, one slot, that pays 0.5 if pulled:
 
-    >>> arm = Automata(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
-    ...                final=[0.0], root=[0])
+    >>> arm = Automata.of(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
+    ...                   final=[0.0], root=[0])
     >>> arm.n_arms, arm.length, arm.value([0])
     (1, 1, 0.5)
     """
@@ -65,18 +62,30 @@ class Automata:
     pay: FloatArray
     final: FloatArray
     root: StateArray
-    twins: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    twins: IntArray
 
-    def __post_init__(self) -> None:
-        def keep(name: str, dtype: type, values: object) -> None:
-            object.__setattr__(self, name, np.ascontiguousarray(values, dtype=dtype))
-
-        keep("offset", np.int64, self.offset)
-        for name in ("idle", "pull", "root"):
-            keep(name, np.int32, getattr(self, name))
-        for name in ("pay", "final"):
-            keep(name, np.float64, getattr(self, name))
-        keep("twins", np.int64, self.twins if len(self.twins) else np.arange(self.n_arms))
+    @classmethod
+    def of(
+        cls,
+        offset: ArrayLike,
+        idle: ArrayLike,
+        pull: ArrayLike,
+        pay: ArrayLike,
+        final: ArrayLike,
+        root: ArrayLike,
+        twins: ArrayLike | None = None,
+    ) -> Automata:
+        """Return the automata of any lists or arrays; no two arms are alike by default."""
+        roots = np.array(root, dtype=np.int32)
+        return cls(
+            offset=np.array(offset, dtype=np.int64),
+            idle=np.array(idle, dtype=np.int32),
+            pull=np.array(pull, dtype=np.int32),
+            pay=np.array(pay, dtype=np.float64),
+            final=np.array(final, dtype=np.float64),
+            root=roots,
+            twins=np.array(range(len(roots)) if twins is None else twins, dtype=np.int64),
+        )
 
     @property
     def n_arms(self) -> int:
@@ -101,9 +110,36 @@ class Automata:
             state = after
         return total + float(self.final[state - self.offset[-2]].sum())
 
+    def greedy(self) -> IntArray | None:
+        """Return a block in no time: the best pay in each slot; None where that leads nowhere.
+
+        An arm that may not idle is pulled, and no arm is pulled into a state it cannot leave.
+
+        Examples
+        --------
+        >>> problem = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3, [0.4] * 3])
+        >>> block_automata(problem).greedy()
+        array([0, 1, 0])
+        """
+        state, block = self.root, np.empty(self.length, np.int64)
+        for t in range(self.length):
+            idle, pull = self.idle[state], self.pull[state]
+            open_ = pull >= 0
+            if t + 1 < self.length:
+                open_ &= (self.idle[pull] >= 0) | (self.pull[pull] >= 0)
+            forced = idle < 0
+            if forced.any():
+                open_ &= forced & (forced.sum() == 1)
+            if not open_.any():
+                return None
+            arm = int(np.where(open_, self.pay[state], -np.inf).argmax())
+            block[t], state = arm, idle
+            state[arm] = pull[arm]
+        return block
+
 
 def block_automata(problem: BlockProblem) -> Automata:
-    """Return the arms of a block problem with every memory spelt out.
+    """Return the arms of a block problem, their flat tails and their likes found.
 
     Examples
     --------
@@ -111,68 +147,74 @@ def block_automata(problem: BlockProblem) -> Automata:
     >>> block_automata(problem).value([0, 0, 0])
     0.2
     """
-    return table_automata(*block_tables(problem))
+    rest, streak, end_rest, end_streak, unplayed = _tables(problem)
+    twins = _alike(rest)
+    if twins != list(range(len(rest))):  # some rest curves are equal: look closer
+        twins = _alike(np.hstack([rest, streak, end_rest, end_streak, problem.allowed.T]))
+    tables = (_flat(rest), _flat(streak), _flat(end_rest), _flat(end_streak), unplayed)
+    return _spelt(problem, tables, np.array(twins))
 
 
-class BlockTables(NamedTuple):
-    """A block problem as the arrays kernels take; a missing table is one column of zeros."""
-
-    first: FloatArray
-    rest: FloatArray
-    streak: FloatArray
-    run: IntArray
-    allowed: BoolArray
-    distinct_start: bool
-    end_rest: FloatArray
-    end_streak: FloatArray
-    end_unplayed: FloatArray
-
-
-def block_tables(problem: BlockProblem) -> BlockTables:
-    """Return the arrays of ``problem``, all read-only, so that one compiled version serves all.
+def plain_automata(problem: BlockProblem) -> Automata:
+    """Return the arms of a block problem as they come, for searches of a few microseconds.
 
     Examples
     --------
-    >>> block_tables(BlockProblem([[0.9]], [[0.1]], [[0.0] * 3])).end_rest
-    array([[0.]])
+    >>> plain_automata(BlockProblem([[0.9]], [[0.1]], [[0.0] * 2])).offset.tolist()
+    [0, 1, 4, 7]
+
+    Not pulled yet; that, rested, in a run; and the same at the end.
     """
-    none = np.zeros((problem.n_arms, 1))
-    none.flags.writeable = False
+    return _spelt(problem, _tables(problem), _all_different(problem.n_arms))
+
+
+def count_states(problem: BlockProblem) -> int:
+    """Return how many states the automata of a problem have, without building them.
+
+    Examples
+    --------
+    >>> count_states(BlockProblem([[0.9]], [[0.1]], [[0.0] * 2]))
+    7
+    """
+    return _sizes(problem, _tables(problem))[0]
+
+
+#: The tables of rests and streaks, those of their worth at the end, and that of no pull at all.
+_Tables = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+
+
+def _tables(problem: BlockProblem) -> _Tables:
+    """Return the tables a kernel takes: a missing one is a column of zeros.
+
+    All are read-only, so that one compiled version serves all.
+    """
+    none, no_end = _zeros(problem.n_arms)
     end = problem.terminal
-    return BlockTables(
-        problem.first,
+    return (
         problem.rest if problem.rest.shape[1] else none,
         problem.streak if problem.streak.shape[1] else none,
-        problem.run,
-        problem.allowed,
-        problem.distinct_start,
         none if end is None else end.rest,
         none if end is None else end.streak,
-        none.reshape(-1) if end is None else end.unplayed,
+        no_end if end is None else end.unplayed,
     )
 
 
-def table_automata(
-    first: FloatArray,
-    rest: FloatArray,
-    streak: FloatArray,
-    run: IntArray,
-    allowed: BoolArray,
-    distinct_start: bool,
-    end_rest: FloatArray,
-    end_streak: FloatArray,
-    end_unplayed: FloatArray,
-) -> Automata:
-    """Return the automata of a block problem given as the fields of :class:`BlockTables`."""
-    tables = BlockTables(
-        *(first, _flat(rest), _flat(streak), run, allowed, distinct_start),
-        *(_flat(end_rest), _flat(end_streak), end_unplayed),
-    )
-    offset, idle, pull, pay, final, root = spelt_out(tables)
-    twins = _alike(rest)
-    if twins != list(range(len(rest))):  # some rest curves are equal: look closer
-        twins = _alike(np.hstack([rest, streak, end_rest, end_streak, allowed.T]))
-    return Automata(offset, idle, pull, pay, final, root, np.array(twins))
+@lru_cache(maxsize=16)
+def _zeros(n_arms: int) -> tuple[FloatArray, FloatArray]:
+    """Return a table of one column, and a vector, of zeros."""
+    return _read_only(np.zeros((n_arms, 1))), _read_only(np.zeros(n_arms))
+
+
+def _read_only(table: FloatArray) -> FloatArray:
+    """Return ``table``, read-only as those of a problem are: kernels are compiled for that."""
+    table.flags.writeable = False
+    return table
+
+
+@lru_cache(maxsize=16)
+def _all_different(n_arms: int) -> IntArray:
+    """Return a label of its own for each arm."""
+    return np.arange(n_arms)
 
 
 def _alike(rows: FloatArray) -> list[int]:
@@ -187,45 +229,57 @@ def _flat(table: FloatArray) -> FloatArray:
         return table
     changes = np.flatnonzero((table[:, 1:] != table[:, :-1]).any(axis=0))
     columns = int(changes[-1]) + 2 if len(changes) else 1
-    flat = np.ascontiguousarray(table[:, :columns])
-    flat.flags.writeable = False
-    return flat
+    return _read_only(np.ascontiguousarray(table[:, :columns]))
 
 
-def spelt_out(tables: BlockTables) -> Parts:
-    """Return the fields of the Automata of a block problem, every memory spelt out.
-
-    Examples
-    --------
-    >>> offset, *_ = spelt_out(block_tables(BlockProblem([[0.9]], [[0.1]], [[0.0] * 2])))
-    >>> offset.tolist()  # not pulled yet; that, rested, in a run; and the same at the end
-    [0, 1, 4, 7]
-    """
-    n_arms, d = tables.first.shape
-    rests = max(tables.rest.shape[1], tables.end_rest.shape[1])
-    runs = max(tables.streak.shape[1], tables.end_streak.shape[1])
-    before = max(tables.run.tolist())
-    states = [n_arms * (1 + min(t, rests) + min(t + before, runs)) for t in range(d + 1)]
-    n = sum(states)
-    offset, root = np.empty(d + 2, np.int64), np.empty(n_arms, np.int32)
-    idle, pull = np.empty(n, np.int32), np.empty(n, np.int32)
-    pay, final = np.empty(n), np.empty(states[-1])
-    spell_out(*tables, before, offset, idle, pull, pay, final, root)
-    return offset, idle, pull, pay, final, root
+def _sizes(problem: BlockProblem, tables: _Tables) -> tuple[int, int]:
+    """Return how many states there are, and how many of them at the end."""
+    rest, streak, end_rest, end_streak, _ = tables
+    return _count(
+        *problem.first.shape,
+        max(rest.shape[1], end_rest.shape[1]),
+        max(streak.shape[1], end_streak.shape[1]),
+        max(problem.run.tolist()),
+    )
 
 
-@jit
+@lru_cache(maxsize=64)
+def _count(n_arms: int, length: int, rests: int, runs: int, before: int) -> tuple[int, int]:
+    """Return what :func:`_sizes` does, for tables of these depths and runs before the block."""
+    states = [n_arms * (1 + min(t, rests) + min(t + before, runs)) for t in range(length + 1)]
+    return sum(states), states[-1]
+
+
+def _spelt(problem: BlockProblem, tables: _Tables, twins: IntArray) -> Automata:
+    """Return the automata of a block problem with every memory spelt out."""
+    n, n_end = _sizes(problem, tables)
+    automata = Automata(
+        offset=np.empty(problem.length + 2, np.int64),
+        idle=np.empty(n, np.int32),
+        pull=np.empty(n, np.int32),
+        pay=np.empty(n),
+        final=np.empty(n_end),
+        root=np.empty(problem.n_arms, np.int32),
+        twins=twins,
+    )
+    spell_out(
+        *(problem.first, *tables, problem.run, problem.allowed, problem.distinct_start),
+        *automata[:6],
+    )
+    return automata
+
+
+@bare
 def spell_out(
     first: FloatArray,
     rest: FloatArray,
     streak: FloatArray,
-    run: IntArray,
-    allowed: BoolArray,
-    distinct: bool,
     end_rest: FloatArray,
     end_streak: FloatArray,
     end_unplayed: FloatArray,
-    before: int,
+    run: IntArray,
+    allowed: BoolArray,
+    distinct: bool,
     offset: IntArray,
     idle: StateArray,
     pull: StateArray,
@@ -236,12 +290,16 @@ def spell_out(
     """Spell out, per slot and arm: not pulled yet (0); rested 1..M; in a run of 1..S.
 
     ``M`` and ``S`` are where the tables end (beyond, they hold their last column), or the slots
-    so far; ``before`` is the longest run before the block.
+    so far. (A named tuple takes a microsecond longer to hand over than its arrays, which counts
+    for the smallest blocks; and `min` takes longer to compile than the loop it is in.)
     """
     K, d = first.shape
     R, S, end_R, end_S = rest.shape[1], streak.shape[1], end_rest.shape[1], end_streak.shape[1]
     most_rest = R if end_R < R else end_R
     most_run = S if end_S < S else end_S
+    before = 0  # the longest run before the block
+    for i in range(K):
+        before = run[i] if run[i] > before else before
     n, next_n = 0, 1 + (before if before < most_run else most_run)
     M, next_M = 0, 0
     offset[0], offset[1] = 0, K * next_n

@@ -111,9 +111,7 @@ def best_alone_total(
 
 
 @jit
-def best_used_total(
-    weight: Floats, on_pull: Ints, on_idle: Ints, start: int, rounds: int
-) -> float:
+def best_used_total(weight: Floats, on_pull: Ints, on_idle: Ints, start: int, rounds: int) -> float:
     """Return the best total of one arm over ``rounds`` rounds that end with a pull."""
     n = len(weight)
     value, following = np.empty(n), weight.copy()  # the last round is a pull
@@ -121,4 +119,4 @@ def best_used_total(
         for s in range(n):
             value[s] = max(weight[s] + following[on_pull[s]], following[on_idle[s]])
         value, following = following, value
-    return following[start]
+    return float(following[start])

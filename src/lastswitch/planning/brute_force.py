@@ -11,7 +11,8 @@ import math
 import time
 
 from lastswitch.errors import PlanError
-from lastswitch.planning.plan import Plan, Progress, Solution
+from lastswitch.planning.greedy import plain_bound
+from lastswitch.planning.plan import Plan, Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 
 #: More blocks than this would take hours; the other exact solvers take milliseconds.
@@ -23,7 +24,7 @@ def solve(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
     warm: Plan | None = None,
 ) -> Solution:
     """Try every block the problem admits.
@@ -58,38 +59,12 @@ def solve(
             if number % 1024 == 1023:
                 now = time.perf_counter()
                 if now > deadline:
-                    return Solution(best or block, free_choice_bound(problem))
+                    return Solution(best or block, plain_bound(problem))
                 if progress is not None:
-                    progress(now - began, best_value, free_choice_bound(problem))
+                    progress(now - began, best_value, plain_bound(problem))
     except KeyboardInterrupt:
         if best is None:
             raise
-        return Solution(best, free_choice_bound(problem))
+        return Solution(best, plain_bound(problem))
     assert best is not None  # a BlockProblem always admits a block
     return Solution(best, best_value)
-
-
-def free_choice_bound(problem: BlockProblem) -> float:
-    """Return a bound from letting every slot and every memory choose its best entry.
-
-    Examples
-    --------
-    >>> free_choice_bound(BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2))
-    1.1
-    """
-    pays = problem.first.copy()
-    if problem.length > 1:
-        pays[:, 1:] = pays[:, 1:].clip(min=problem.streak.max(axis=1, keepdims=True))
-    if problem.length > 2:
-        pays[:, 2:] = pays[:, 2:].clip(min=problem.rest.max(axis=1, keepdims=True))
-    pays[~problem.allowed.T] = -math.inf
-    total = float(pays.max(axis=0).sum())
-    if problem.terminal is not None:
-        ends = problem.terminal
-        total += float(
-            sum(
-                max(ends.rest[i].max(), ends.streak[i].max(), ends.unplayed[i])
-                for i in range(problem.n_arms)
-            )
-        )
-    return total

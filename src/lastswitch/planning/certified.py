@@ -10,24 +10,22 @@ search of their own (:mod:`~lastswitch.planning.tiny`).
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 
 import numpy as np
 
 from lastswitch._kernels import announce
 from lastswitch.planning._tables import FloatArray, IntArray
-from lastswitch.planning.automata import (
-    Automata,
-    BlockTables,
-    block_tables,
-    spelt_out,
-    table_automata,
-)
+from lastswitch.planning.automata import Automata, block_automata, count_states, plain_automata
 from lastswitch.planning.beam import advance
-from lastswitch.planning.plan import Plan, Progress, Solution
+from lastswitch.planning.greedy import greedy_block, plain_bound
+from lastswitch.planning.params import DEFAULT, SearchParams
+from lastswitch.planning.plan import Plan, Solution, Tell
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.search import ROUNDING, Search
-from lastswitch.planning.tiny import MOST_ARMS, MOST_BLOCKS, MOST_SLOTS, solve_parts
+from lastswitch.planning.search import ROUNDING, Search, ready
+from lastswitch.planning.tiny import solve_tiny
 
 
 def solve(
@@ -35,10 +33,14 @@ def solve(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
-    warm: Plan | None = None,
+    progress: Tell | None = None,
+    warm: Plan | Solution | None = None,
+    params: SearchParams | None = None,
 ) -> Solution:
     """Solve a block problem, exactly unless ``gap`` or ``time_limit`` stop it earlier.
+
+    Nothing is kept between two calls: a caller that plans again and again gives its last answer
+    as ``warm`` and makes its problems with :meth:`BlockProblem.with_pays`.
 
     Examples
     --------
@@ -46,37 +48,34 @@ def solve(
     >>> solve(problem).block
     array([0, 1, 0])
     """
-    tables = block_tables(problem)
-    small = solve_tiny(tables)
-    if small is not None:
-        return small
-    return solve_automata(
-        table_automata(*tables),
+    params = params or DEFAULT
+    n_arms, length = problem.first.shape
+    few = n_arms <= params.tiny_arms and length <= params.tiny_slots
+    if few or n_arms**length <= params.tiny_blocks:
+        announce("planning", advance)
+        block, value = solve_tiny(plain_automata(problem), ROUNDING, params)
+        if value == value:  # else it gave up
+            return Solution(block, value)
+    ready()  # no time limit pays for compiling
+    began = time.perf_counter()
+    states, seconds = count_states(problem), math.inf if time_limit is None else time_limit
+    if states > min(params.most_states, params.states_per_second * seconds):
+        return Solution(greedy_block(problem), plain_bound(problem))
+    automata = block_automata(problem)
+    if time_limit is not None:
+        time_limit -= time.perf_counter() - began
+    found = solve_automata(
+        automata,
         gap=gap,
         time_limit=time_limit,
         progress=progress,
         start_block=None if warm is None else warm.block,
         prices=None if warm is None else warm.prices,
+        params=params,
     )
-
-
-def solve_tiny(tables: BlockTables) -> Solution | None:
-    """Solve a small problem by depth-first search; None if it is not small, or not easy.
-
-    Examples
-    --------
-    >>> problem = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2)
-    >>> solve_tiny(block_tables(problem)).bound
-    0.9
-    """
-    n_arms, length = tables.first.shape
-    few = n_arms**length <= MOST_BLOCKS
-    if not few and (n_arms > MOST_ARMS or length > MOST_SLOTS):
-        return None
-    announce("planning", advance)
-    block = np.zeros(length, np.int64)
-    value = solve_parts(spelt_out(tables), block, ROUNDING)
-    return None if value != value else Solution(block, value)  # NaN: it gave up
+    if time.perf_counter() - began < seconds:
+        return found
+    return found._replace(bound=min(found.bound, plain_bound(problem)))
 
 
 def solve_automata(
@@ -84,9 +83,11 @@ def solve_automata(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
     start_block: Sequence[int] | IntArray | None = None,
     prices: FloatArray | None = None,
+    beat: float = -np.inf,
+    params: SearchParams | None = None,
 ) -> Solution:
     """Find the best way to give every slot to one arm, and a bound on the best value.
 
@@ -99,31 +100,39 @@ def solve_automata(
     gap
         Stop once (bound - value) <= gap * |value|.
     time_limit
-        Stop after about this many seconds; never before some block is found.
+        Stop after about this many seconds, compiling not counted; never before some block is
+        found.
     progress
         Called now and then with (seconds so far, best value, bound).
     start_block
         A block to start from; ignored where it is not feasible.
     prices
         Prices of the slots to start from, such as those of a similar problem.
+    beat
+        Only blocks worth more are looked for. The block of the answer is empty if none was found;
+        its bound holds for what is worth more, and is at least this.
+    params
+        The constants of the search.
 
     Examples
     --------
-    >>> arm = Automata(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
-    ...                final=[0.0], root=[0])
+    >>> arm = Automata.of(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
+    ...                   final=[0.0], root=[0])
     >>> solve_automata(arm).bound
     0.5
+    >>> solve_automata(arm, beat=0.75).block, solve_automata(arm, beat=0.75).bound
+    (array([], dtype=int64), 0.75)
     """
-    announce("planning", advance)
-    search = Search(automata, gap, time_limit, progress)
+    ready()
+    search = Search(automata, gap, time_limit, progress, beat, params or DEFAULT)
     if start_block is not None and len(start_block) == automata.length:
         search.offer(np.asarray(start_block))
     interrupted = False
     try:
         search.run(prices)
     except KeyboardInterrupt:
-        if search.block is None:
+        if not search.answered:
             raise
         interrupted = True
-    assert search.block is not None  # a search without a block goes on, or has raised
-    return Solution(search.block, search.reported_bound(), search.price, interrupted)
+    block = np.empty(0, np.int64) if search.block is None else search.block
+    return Solution(block, search.reported_bound(), search.price, interrupted)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 
-from lastswitch.planning.plan import Progress
+from lastswitch._progress import Progress, Report, reporter
 
 #: Seconds between two reports of progress.
 TELL_EVERY = 0.1
@@ -28,7 +31,7 @@ class Clock:
     ----------
     time_limit
         Seconds from now, or None.
-    progress
+    report
         Whom to tell, or None.
 
     Examples
@@ -38,10 +41,10 @@ class Clock:
     (False, inf)
     """
 
-    def __init__(self, time_limit: float | None, progress: Progress | None = None) -> None:
+    def __init__(self, time_limit: float | None, report: Report | None = None) -> None:
         self.began = self._told = time.perf_counter()
         self.deadline = math.inf if time_limit is None else self.began + time_limit
-        self._progress = progress
+        self._report = report
 
     @property
     def seconds(self) -> float:
@@ -69,7 +72,7 @@ class Clock:
 
     def part(self, share: float, most: float = math.inf) -> Clock:
         """Return a clock for a share of the time left, with the same listener."""
-        part = Clock(None, self._progress)
+        part = Clock(None, self._report)
         part.deadline = min(part.began + min(self.left * share, most), self.deadline)
         part.began, part._told = self.began, self._told
         return part
@@ -82,6 +85,35 @@ class Clock:
     def tell(self, value: float, bound: float) -> None:
         """Report the best value and bound so far, not more often than anyone can read."""
         now = time.perf_counter()
-        if self._progress is not None and now >= self._told + TELL_EVERY:
+        if self._report is not None and now >= self._told + TELL_EVERY:
             self._told = now
-            self._progress(now - self.began, value, bound)
+            self._report(Progress(now - self.began, value=value, bound=bound))
+
+
+@contextmanager
+def running(time_limit: float | None, progress: bool | Report | None, what: str) -> Iterator[Clock]:
+    """Yield the clock of a call, its progress shown as asked for.
+
+    Examples
+    --------
+    >>> with running(5.0, None, "planning") as clock:
+    ...     clock.over
+    False
+    """
+    if time_limit is not None:
+        _ready()
+    with reporter(progress, what) as report:
+        yield Clock(time_limit, None if progress is None or progress is False else report)
+
+
+@lru_cache(maxsize=1)
+def _ready() -> None:
+    """Solve a small case of everything once: no limit pays for compiling or loading kernels."""
+    from lastswitch.instances import pinwheel
+    from lastswitch.planning.cycles import plan_cycle
+    from lastswitch.planning.optima import optimal_average, optimal_total
+
+    bandit = pinwheel([2, 3])  # its frequency bound proves nothing, so every kernel is called
+    plan_cycle(bandit, 5)
+    optimal_average(bandit)
+    optimal_total(bandit, 12)

@@ -25,15 +25,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_bandit, check_limits
+from lastswitch._progress import Report
 from lastswitch.blocks import cycle_reward
 from lastswitch.errors import PlanError
 from lastswitch.planning._tables import checked_length
 from lastswitch.planning.arm_states import ArmStates, arm_states
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.clock import Clock
+from lastswitch.planning.clock import Clock, running
 from lastswitch.planning.frequency import Frequencies, frequencies
 from lastswitch.planning.joint_states import shortest_period
-from lastswitch.planning.plan import Plan, Progress, Solution
+from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem, Terminal
 from lastswitch.planning.solve import plan_of
 from lastswitch.states import States, as_allowed, as_array, state_after
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 #: A first cycle is scouted for when length times arms exceed the first of these numbers: within
 #: which gap, in how many blocks, in what share of the time left and in how many seconds.
 SCOUT_FROM = 200
-SCOUT_GAP, SCOUT_BLOCKS, SCOUT_SHARE, SCOUT_SECONDS = 0.01, 3, 0.2, 1.0
+SCOUT_GAP, SCOUT_BLOCKS, SCOUT_SHARE, SCOUT_SECONDS = 0.01, 3, 0.4, 1.0
 #: Arms beyond the length that a first cycle is planned with.
 SCOUT_MORE = 4
 #: States of automata that can be searched in a second; more are not begun when time is short.
@@ -61,7 +62,7 @@ def plan_cycle(
     allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Plan:
     """Plan the cycle of ``length`` rounds that pays most when repeated for ever.
 
@@ -80,7 +81,8 @@ def plan_cycle(
         Stop after about this many seconds with the best cycle so far and its bound; Ctrl-C stops
         it as well.
     progress
-        Called now and then with (seconds so far, best value, bound).
+        ``True`` for a bar, or a function called now and then with a
+        :class:`~lastswitch.Progress`: seconds, value and bound so far.
 
     Examples
     --------
@@ -93,9 +95,9 @@ def plan_cycle(
     check_bandit("plan_cycle", bandit)
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
-    clock = Clock(time_limit, progress)
-    found = search_cycle(bandit, rounds, gap=gap, clock=clock, arms=arms)
-    return _plan(bandit, found, clock)
+    with running(time_limit, progress, "planning a cycle") as clock:
+        found = search_cycle(bandit, rounds, gap=gap, clock=clock, arms=arms)
+        return _plan(bandit, found, clock)
 
 
 def best_cycle(
@@ -105,7 +107,7 @@ def best_cycle(
     allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Plan:
     """Plan the cycle of at most ``max_length`` rounds with the best average.
 
@@ -124,7 +126,12 @@ def best_cycle(
     check_bandit("best_cycle", bandit)
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
-    clock = Clock(time_limit, progress)
+    with running(time_limit, progress, "planning cycles") as clock:
+        return _plan(bandit, _best_cycle(bandit, limit, gap, clock, arms), clock)
+
+
+def _best_cycle(bandit: Bandit, limit: int, gap: float, clock: Clock, arms: list[int]) -> Cycle:
+    """Return the cycle of at most ``limit`` rounds with the best average found in time."""
     best, bound = Cycle((arms[0],), -math.inf, math.inf), -math.inf
     ceiling = _frequencies(bandit, arms).least(clock)
     for length in range(limit, limit // 2, -1):
@@ -142,7 +149,7 @@ def best_cycle(
     block = tuple(shortest_period(list(best.block)))
     value = cycle_reward(bandit, block)
     most = max(min(bound, ceiling) * len(block), value)
-    return _plan(bandit, Cycle(block, value, most), clock)
+    return Cycle(block, value, most)
 
 
 class Cycle(NamedTuple):
@@ -236,16 +243,31 @@ class _Search:
 
     def search(self) -> None:
         """Bound all cycles, find a first one, drop the arms that cannot improve on it, search."""
+        self.take_turns()
         frequency = _frequencies(self.bandit, self.arms)
         self.lower(self.length * frequency.least(self.clock))
         reach = self.reaches(frequency)
         if self.length * len(self.arms) > SCOUT_FROM and not self.good_enough(self.bound):
             self.scout(reach)
-        kept = [arm for arm in self.arms if not self.good_enough(reach[arm])]
-        dropped = [reach[arm] for arm in self.arms if self.good_enough(reach[arm])]
-        # A cycle of kept arms only, or one that uses a dropped arm.
+        kept = self.kept(reach)
+        few = kept[: self.length + SCOUT_MORE]
+        if len(few) < len(kept) and self.too_many(kept):
+            self.search_shares(few, frequency)
+            kept = self.kept(reach)
+        # A cycle of kept arms only, or one that uses an arm left out.
+        left_out = max((reach[arm] for arm in self.arms if self.good_enough(reach[arm])), default=0)
         shares = self.search_shares(kept, frequency) if kept else self.value
-        self.lower(max([self.value, shares, *dropped]))
+        self.lower(max(self.value, shares, left_out))
+
+    def kept(self, reach: dict[int, float]) -> list[int]:
+        """Return the arms that a better cycle may use, those that can reach most first."""
+        kept = [arm for arm in self.arms if not self.good_enough(reach[arm])]
+        return sorted(kept, key=lambda arm: -reach[arm])
+
+    def too_many(self, users: list[int]) -> bool:
+        """Tell whether the automata of these arms are too large for the time left."""
+        kinds = {self.machines[arm].behaviour: len(self.machines[arm]) for arm in users}
+        return self.length**2 * sum(kinds.values()) > STATES_PER_SECOND * self.clock.left
 
     def lower(self, bound: float) -> None:
         """Take note of a bound on all cycles."""
@@ -280,8 +302,7 @@ class _Search:
             ceiling = self.ceiling(users)
             if self.good_enough(ceiling):
                 return max(bound, ceiling)  # as for any later share: it uses fewer arms
-            states = self.length**2 * sum(len(self.machines[members[0]]) for members in kinds[k:])
-            if self.clock.over or states > STATES_PER_SECOND * self.clock.left:
+            if self.interrupted or self.clock.over or self.too_many(users):
                 return max(bound, ceiling)
             share = min(self.solve_share(users), ceiling)
             bound = max(bound, share)
@@ -306,6 +327,14 @@ class _Search:
         value = cycle_reward(self.bandit, block)
         if value > self.value:
             self.block, self.value = block, value
+
+    def take_turns(self) -> None:
+        """Offer cycles in which a few arms take turns: a fair answer in no time."""
+        for few in range(2, min(self.length, len(self.arms)) + 1):
+            if self.length % few == 0 or few == len(self.arms):
+                pays = {arm: self.bandit.curves[arm](few - 1) for arm in self.arms}
+                best = sorted(self.arms, key=lambda arm: -pays[arm])[:few]
+                self.offer((best * self.length)[: self.length])
 
     def scout(self, reach: dict[int, float]) -> None:
         """Find a first cycle by planning blocks, each valued as if the last one came again.
@@ -346,27 +375,26 @@ class _Search:
 
     def solve_share(self, users: list[int]) -> float:
         """Search the cycles of ``users`` that use the first of them; return a bound on them."""
-        from lastswitch._kernels import announce
-        from lastswitch.planning.beam import advance
-        from lastswitch.planning.search import Search
+        from lastswitch.planning.certified import solve_automata
 
-        announce("planning", advance)
         automata = cycle_automata([self.machines[arm] for arm in users], self.length)
 
         def tell(seconds: float, value: float, bound: float) -> None:
-            self.clock.tell(value, self.bound)
+            self.clock.tell(self.value, self.bound)
 
-        search = Search(automata, self.gap, self.clock.limit, tell)
-        # A cycle of another share, or cut elsewhere: no block of these automata, but its value
-        # is what a block has to beat.
-        search.block, search.value = np.array(self.block), self.value
-        try:
-            search.run()
-        except KeyboardInterrupt:  # its best so far, and a bound, are at hand
-            self.interrupted = True
-        if search.value > self.value:
-            self.offer([users[arm] for arm in search.block])
-        return search.reported_bound()
+        # The best cycle so far is of another share, or cut elsewhere: no block of these automata,
+        # but what a block has to beat.
+        found = solve_automata(
+            automata,
+            gap=self.gap,
+            time_limit=self.clock.limit,
+            progress=tell,
+            beat=self.value,
+        )
+        self.interrupted |= found.interrupted
+        if len(found.block):
+            self.offer([users[arm] for arm in found.block])
+        return found.bound
 
 
 def followed_by(bandit: Bandit, block: list[int]) -> BlockProblem:

@@ -21,10 +21,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastswitch._checks import check_bandit
 from lastswitch.planning._tables import FloatArray, IntArray
@@ -49,7 +51,7 @@ def average_bound(bandit: Bandit) -> float:
     One arm can pay 1 every other round, another every third; a third arm fills the rounds left.
 
     >>> import lastswitch as ls
-    >>> round(average_bound(ls.pinwheel([2, 3])), 6)
+    >>> round(average_bound(ls.instances.pinwheel([2, 3])), 6)
     0.833333
     """
     check_bandit("average_bound", bandit)
@@ -92,14 +94,14 @@ class Frequencies:
         self._least: float | None = None
         self._edges = self._graph()
 
-    def _graph(self) -> tuple[IntArray, IntArray, IntArray]:
+    def _graph(self) -> tuple[IntArray, NDArray[np.int32], NDArray[np.int32]]:
         """Return first edges, targets and labels: each state idles, or is pulled (its label)."""
         n = len(self.pay)
         shift = np.repeat(self.begins[:-1], np.diff(self.begins))
         moves = [np.concatenate([getattr(m, way) for m in self.kinds]) for way in _MOVES]
         target = np.stack([moves[0] + shift, moves[1] + shift], axis=1).astype(np.int32).ravel()
         label = np.stack([np.full(n, n), np.arange(n)], axis=1).astype(np.int32).ravel()
-        return np.arange(0, 2 * n + 1, 2), target, label
+        return np.arange(0, 2 * n + 1, 2, dtype=np.int64), target, label
 
     def at(self, price: float) -> tuple[float, float]:
         """Return the bound at ``price`` and its slope, and remember every kind's share of it."""
@@ -164,9 +166,7 @@ def power_of_two(size: float) -> float:
     return math.ldexp(1.0, math.frexp(size)[1]) if size > 0 else 1.0
 
 
-def total_bound(
-    bandit: Bandit, horizon: int, start: States, clock: Clock | None = None
-) -> float:
+def total_bound(bandit: Bandit, horizon: int, start: States, clock: Clock | None = None) -> float:
     """Return an upper bound on the total of any policy over ``horizon`` rounds from ``start``.
 
     The same argument as :func:`average_bound`, with each arm's best own schedule over the horizon
@@ -175,7 +175,7 @@ def total_bound(
     Examples
     --------
     >>> import lastswitch as ls
-    >>> bandit = ls.pinwheel([2, 4])
+    >>> bandit = ls.instances.pinwheel([2, 4])
     >>> total_bound(bandit, 12, bandit.start())
     9.0
     """
@@ -204,10 +204,8 @@ def total_bound(
         least[0] = min(least[0], value)
         return value, slope
 
-    try:
+    with suppress(OutOfTime):
         _least(at, -(horizon + 1.0) * unit, most + 1e-9 * unit)
-    except OutOfTime:
-        pass
     return float(least[0])
 
 

@@ -1,4 +1,4 @@
-"""A block in no time: the best pay in each slot, one slot at a time."""
+"""A block and a bound in no time: the best pay in each slot."""
 
 from __future__ import annotations
 
@@ -44,3 +44,29 @@ def admitted_arms(problem: BlockProblem, prefix: Sequence[int]) -> list[int]:
     if problem.distinct_start and t == 1:
         return [arm for arm in arms if arm != prefix[0]]
     return arms
+
+
+def plain_bound(problem: BlockProblem) -> float:
+    """Return a bound in no time: the best pay any allowed arm could get in each slot.
+
+    Examples
+    --------
+    >>> plain_bound(BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2))
+    1.1
+    """
+    tables = [problem.first]  # by arm and slot: the best pay of any state it may be in
+    for t_from, table in ((1, problem.streak), (2, problem.rest)):
+        if problem.length > t_from:
+            slots = np.arange(problem.length) - t_from
+            # A run from before the block may be as long as it likes.
+            ahead = np.maximum.accumulate(table, axis=1)
+            if t_from == 1 and problem.run.any():
+                ahead = np.broadcast_to(table.max(axis=1, keepdims=True), table.shape)
+            reached = ahead[:, np.clip(slots, 0, table.shape[1] - 1)]
+            tables.append(np.where(slots >= 0, reached, -np.inf))
+    best = np.where(problem.allowed.T, np.max(tables, axis=0), -np.inf).max(axis=0)
+    end = problem.terminal
+    if end is None:
+        return float(best.sum())
+    ends = [end.rest.max(axis=1), end.streak.max(axis=1), end.unplayed]
+    return float(best.sum() + np.max(ends, axis=0).sum())

@@ -11,9 +11,8 @@ import time
 import numpy as np
 
 from lastswitch.planning._highs import Model
-from lastswitch.planning.brute_force import free_choice_bound
-from lastswitch.planning.greedy import greedy_block
-from lastswitch.planning.plan import Plan, Progress, Solution
+from lastswitch.planning.greedy import greedy_block, plain_bound
+from lastswitch.planning.plan import Plan, Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.programs import (
     FIRST,
@@ -31,7 +30,7 @@ def solve(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
     warm: Plan | None = None,
     form: Form | None = None,
 ) -> Solution:
@@ -64,7 +63,7 @@ def solve(
         variables_of(program, block),
         gap=gap,
         time_limit=None if time_limit is None else max(time_limit - spent, 0.0),
-        known=(problem.value(block), free_choice_bound(problem)),
+        known=(problem.value(block), plain_bound(problem)),
         progress=progress,
     )
     if ended.variables is not None:

@@ -52,13 +52,6 @@ class Arms:
             states[arm] = state
         return states
 
-    def moved(self, states: Sequence[int], arm: int) -> list[int]:
-        """Return the canonical arm states after ``arm`` is played in ``states``."""
-        return [
-            machine.on_pull[state] if k == arm else machine.on_idle[state]
-            for k, (machine, state) in enumerate(zip(self.machines, states, strict=True))
-        ]
-
     def play(self, states: list[int], labels: Sequence[int]) -> list[int]:
         """Return arms that play the edges labelled ``labels``, moving ``states`` in place.
 
@@ -202,12 +195,10 @@ def recurrent_state(arms: Arms) -> list[int]:
     every state leads to every other; any cycle of plays settles, from its second turn on, into
     pays that it also earns inside this class, so the best average lives here whatever the start.
     """
-    states = [machine.at(1) for machine in arms.machines]
-    turns = 2 if len(states) > 1 else len(arms.machines[0].streak) + 1
-    for _ in range(turns):
-        for arm in range(len(states)):
-            states = arms.moved(states, arm)
-    return states
+    last = len(arms.machines) - 1
+    if last == 0:
+        return [arms.machines[0].at(-len(arms.machines[0].streak) - 1)]
+    return [machine.at(last - arm or -1) for arm, machine in enumerate(arms.machines)]
 
 
 def lift_walk(graph: JointGraph, labels: Sequence[int]) -> list[int]:

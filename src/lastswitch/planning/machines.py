@@ -7,16 +7,24 @@ first, in which no two states have the same future.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import jit
+from lastswitch._kernels import bare, bare_inner, hot
 from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
 from lastswitch.planning.automata import Automata, StateArray
 
 KeyArray = NDArray[np.uint64]
+#: Called between two slices of long work; it ends the work by raising.
+Pause = Callable[[], None]
+#: States looked at between two pauses: some hundredths of a second.
+SLICE = 500_000
+#: Entries of the cursor of `merge_states`: slots marked, slots left to merge (and the end), and
+#: the states and arcs written.
+MARKED, LEFT, STATES, ARCS = 0, 1, 2, 3
 
 #: Odd constants with well-mixed bits, for hashing.
 MIX_A, MIX_B, MIX_C = (
@@ -56,7 +64,7 @@ class Machines(NamedTuple):
         return len(self.idle) + len(self.nxt)
 
 
-def compact(automata: Automata) -> Machines | None:
+def compact(automata: Automata, pause: Pause | None = None) -> Machines | None:
     """Return the minimal machines of some automata; None if no block is feasible.
 
     A rest curve that has flattened, a season that has wrapped and arms with equal curves all
@@ -64,12 +72,12 @@ def compact(automata: Automata) -> Machines | None:
 
     Examples
     --------
-    >>> twice = Automata(offset=[0, 2, 4], idle=[2, 3, -1, -1], pull=[3, 2, -1, -1],
-    ...                  pay=[0.5, 0.5, 0.0, 0.0], final=[0.0, 0.0], root=[0, 1])
+    >>> twice = Automata.of(offset=[0, 2, 4], idle=[2, 3, -1, -1], pull=[3, 2, -1, -1],
+    ...                     pay=[0.5, 0.5, 0.0, 0.0], final=[0.0, 0.0], root=[0, 1])
     >>> len(compact(twice).idle)
     2
     """
-    return minimal(as_machines(automata))
+    return minimal(as_machines(automata), pause)
 
 
 def as_machines(automata: Automata) -> Machines:
@@ -79,8 +87,8 @@ def as_machines(automata: Automata) -> Machines:
 
     Examples
     --------
-    >>> arm = Automata(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
-    ...                final=[0.0], root=[0])
+    >>> arm = Automata.of(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
+    ...                   final=[0.0], root=[0])
     >>> as_machines(arm).length
     1
     """
@@ -99,141 +107,174 @@ def as_machines(automata: Automata) -> Machines:
     )
 
 
-def minimal(machines: Machines) -> Machines | None:
+def minimal(machines: Machines, pause: Pause | None = None) -> Machines | None:
     """Return equal machines without needless states; None if some machine cannot reach the end.
 
     Arcs that lead to -1 do not exist. The states of a slot may come in several ranges, ``lo`` and
     ``hi`` then having a row for each. Examples are those of :func:`compact`.
     """
-    m = machines
-    n, n_arcs, d = len(m.idle), len(m.nxt), m.length
-    old_lo, old_hi = m.lo.reshape(-1, d + 1), m.hi.reshape(-1, d + 1)
-    seen = np.zeros(n, np.bool_)
-    label = np.full(n, -1, np.int32)
-    size = 1 << int(2 * len(old_lo) * (old_hi - old_lo).max()).bit_length()
-    table = np.full(size, -1, np.int32)
-    lo, hi = np.empty(d + 1, np.int64), np.empty(d + 1, np.int64)
-    idle, arc = np.empty(n, np.int32), np.zeros(n + 1, np.int64)
-    nxt, who = np.empty(n_arcs, np.int32), np.empty(n_arcs, np.int32)
-    gain, final = np.empty(n_arcs), np.empty(len(m.final))
-    bits, ends = m.gain.view(np.uint64), m.final.view(np.uint64)
-    count, arcs = merge_states(
-        *(old_lo, old_hi, m.idle, m.arc, m.nxt, bits, m.who, ends, m.root, seen, label, table),
-        *(lo, hi, idle, arc, nxt, gain.view(np.uint64), who, final.view(np.uint64)),
+    n, n_arcs, d = len(machines.idle), len(machines.nxt), machines.length
+    # Pays are handed over as their bits, which can be hashed.
+    old = machines._replace(
+        lo=machines.lo.reshape(-1, d + 1),
+        hi=machines.hi.reshape(-1, d + 1),
+        gain=machines.gain.view(np.uint64),
+        final=machines.final.view(np.uint64),
     )
-    root = label[m.root]
+    new = Machines(
+        lo=np.empty(d + 1, np.int64),
+        hi=np.empty(d + 1, np.int64),
+        idle=np.empty(n, np.int32),
+        arc=np.zeros(n + 1, np.int64),
+        nxt=np.empty(n_arcs, np.int32),
+        gain=np.empty(n_arcs, np.uint64),
+        who=np.empty(n_arcs, np.int32),
+        final=np.empty(len(machines.final), np.uint64),
+        root=machines.root,
+    )
+    size = 1 << int(2 * len(old.lo) * (old.hi - old.lo).max()).bit_length()
+    book = Book(np.zeros(n, np.bool_), np.full(n, -1, np.int32), np.full(size, -1, np.int32))
+    cursor = np.array([0, d + 1, 0, 0])
+    while not merge_states(old, new, book, cursor, SLICE):
+        if pause is not None:
+            pause()
+    root = book.label[machines.root]
     if root.min() < 0:
         return None
+    count, arcs = cursor[STATES], cursor[ARCS]
     return Machines(
-        lo=lo,
-        hi=hi,
-        idle=idle[:count],
-        arc=arc[: count + 1],
-        nxt=nxt[:arcs],
-        gain=gain[:arcs],
-        who=who[:arcs],
-        final=final[: hi[d]],
+        lo=new.lo,
+        hi=new.hi,
+        idle=new.idle[:count],
+        arc=new.arc[: count + 1],
+        nxt=new.nxt[:arcs],
+        gain=new.gain[:arcs].view(np.float64),
+        who=new.who[:arcs],
+        final=new.final[: new.hi[d]].view(np.float64),
         root=root,
     )
 
 
-@jit
-def merge_states(
-    lo: IntArray,
-    hi: IntArray,
-    idle: StateArray,
-    arc: IntArray,
-    nxt: StateArray,
-    gain: KeyArray,
-    who: StateArray,
-    final: KeyArray,
-    root: StateArray,
-    seen: BoolArray,
-    label: StateArray,
-    table: StateArray,
-    new_lo: IntArray,
-    new_hi: IntArray,
-    new_idle: StateArray,
-    new_arc: IntArray,
-    new_nxt: StateArray,
-    new_gain: KeyArray,
-    new_who: StateArray,
-    new_final: KeyArray,
-) -> tuple[int, int]:
-    """Write the minimal machines into the ``new`` arrays; return how many states and arcs.
+class Book(NamedTuple):
+    """What merging notes down: states some root reaches, each one's class, and a hash table."""
 
-    First the states some path from a root visits are marked in ``seen``. Then, from the last slot
-    backwards, each of them is written down in terms of the classes it leads to
-    and looked up in a hash table, whose hits are compared in full. ``label`` becomes the class of
-    each old state, -1 for states that are unreachable or dead ends. Pays are compared by their
-    bits.
+    seen: BoolArray
+    label: StateArray
+    table: StateArray
+
+
+@bare
+def merge_states(old: Machines, new: Machines, book: Book, cursor: IntArray, budget: int) -> bool:
+    """Write the minimal machines into ``new``; return whether that is done within ``budget``.
+
+    First the states some path from a root visits are marked as seen. Then, from the last slot
+    backwards, each of them is written down in terms of the classes it leads to and looked up in a
+    hash table, whose hits are compared in full. Its label becomes its class, -1 for states that
+    are unreachable or dead ends. ``old`` has a row of ranges for every part of its states.
     """
-    d = lo.shape[1] - 1
-    for s in root:
-        seen[s] = True
-    for t in range(d):
-        for part in range(len(lo)):
-            for s in range(lo[part, t], hi[part, t]):
-                if seen[s]:
-                    if idle[s] >= 0:
-                        seen[idle[s]] = True
-                    for a in range(arc[s], arc[s + 1]):
-                        if nxt[a] >= 0:
-                            seen[nxt[a]] = True
-    mask = len(table) - 1
-    count, arcs = 0, 0
-    for t in range(d, -1, -1):
-        begin = count
-        new_lo[t] = begin
-        rank = 0  # of the state in its slot
-        for part in range(len(lo)):
-            for s in range(lo[part, t], hi[part, t]):
-                rank += 1
-                if not seen[s]:
+    d = old.lo.shape[1] - 1
+    if cursor[MARKED] == 0:
+        for s in old.root:
+            book.seen[s] = True
+    while cursor[MARKED] < d:
+        if budget <= 0:
+            return False
+        budget -= mark(old, book.seen, cursor[MARKED])
+        cursor[MARKED] += 1
+    while cursor[LEFT] > 0:
+        if budget <= 0:
+            return False
+        cursor[LEFT] -= 1
+        budget -= merge_slot(old, new, book, cursor, cursor[LEFT])
+    return True
+
+
+@bare_inner
+def mark(old: Machines, seen: BoolArray, t: int) -> int:
+    """Mark what the marked states of slot ``t`` lead to; return how many states were looked at."""
+    looked = 0
+    for part in range(len(old.lo)):
+        for s in range(old.lo[part, t], old.hi[part, t]):
+            if not seen[s]:
+                continue
+            if old.idle[s] >= 0:
+                seen[old.idle[s]] = True
+            for a in range(old.arc[s], old.arc[s + 1]):
+                if old.nxt[a] >= 0:
+                    seen[old.nxt[a]] = True
+        looked += old.hi[part, t] - old.lo[part, t]
+    return looked
+
+
+@bare_inner
+def merge_slot(old: Machines, new: Machines, book: Book, cursor: IntArray, t: int) -> int:
+    """Write the classes of slot ``t``; return how many states were looked at."""
+    d = old.lo.shape[1] - 1
+    mask = len(book.table) - 1
+    begin = cursor[STATES]
+    new.lo[t] = begin
+    rank = 0  # of the state in its slot
+    for part in range(len(old.lo)):
+        for s in range(old.lo[part, t], old.hi[part, t]):
+            rank += 1
+            if not book.seen[s]:
+                continue
+            # Write the state down as class `count`; it counts only if it turns out to be new.
+            count, arcs = cursor[STATES], cursor[ARCS]
+            end = arcs
+            new.idle[count] = -1
+            if t == d:
+                new.final[count] = old.final[rank - 1]
+                key = new.final[count] * MIX_A
+            else:
+                end, key = write_down(old, new, book.label, s, count, arcs)
+                if new.idle[count] < 0 and end == arcs:
                     continue
-                # Write the state down as class `count`; it counts only if it turns out to be new.
-                end = arcs
-                after = np.int32(-1)
-                if t == d:
-                    new_final[count] = final[rank - 1]
-                    key = final[rank - 1] * MIX_A
-                else:
-                    if idle[s] >= 0:
-                        after = label[idle[s]]
-                    key = np.uint64(after + 1) * MIX_B
-                    for a in range(arc[s], arc[s + 1]):
-                        goal = label[nxt[a]] if nxt[a] >= 0 else np.int32(-1)
-                        if goal < 0:
-                            continue
-                        new_nxt[end], new_gain[end], new_who[end] = goal, gain[a], who[a]
-                        key ^= gain[a] * MIX_A + np.uint64(goal + 1) * MIX_C
-                        key = (key ^ (key >> np.uint64(29))) * MIX_B + np.uint64(who[a])
-                        end += 1
-                    if after < 0 and end == arcs:
-                        continue
-                new_idle[count] = after
-                key = (key ^ (key >> np.uint64(32))) * MIX_A
-                place = np.int64(key >> np.uint64(24)) & mask
-                while True:
-                    if table[place] < begin:  # empty, or left from a later slot
-                        table[place] = count
-                        label[s] = count
-                        arcs = end
-                        count += 1
-                        new_arc[count] = arcs
-                        break
-                    c = table[place]
-                    x, y = new_arc[c], arcs
-                    same = new_idle[c] == after and new_arc[c + 1] - x == end - arcs
-                    if t == d:
-                        same = new_final[c] == new_final[count]
-                    while same and y < end:
-                        same = new_nxt[x] == new_nxt[y] and new_gain[x] == new_gain[y]
-                        same &= new_who[x] == new_who[y]
-                        x, y = x + 1, y + 1
-                    if same:
-                        label[s] = c
-                        break
-                    place = (place + 1) & mask
-        new_hi[t] = count
-    return count, arcs
+            key = (key ^ (key >> np.uint64(32))) * MIX_A
+            place = np.int64(key >> np.uint64(24)) & mask
+            # What an earlier (later in time) slot left in the table is as good as nothing.
+            while book.table[place] >= begin:
+                if same_class(new, book.table[place], count, arcs, end, t == d):
+                    break
+                place = (place + 1) & mask
+            if book.table[place] < begin:
+                book.table[place] = count
+                cursor[STATES], cursor[ARCS] = count + 1, end
+                new.arc[count + 1] = end
+            book.label[s] = book.table[place]
+    new.hi[t] = cursor[STATES]
+    return rank
+
+
+@hot
+def write_down(
+    old: Machines, new: Machines, label: StateArray, s: int, count: int, arcs: int
+) -> tuple[int, np.uint64]:
+    """Write state ``s`` as class ``count``; return where its arcs end, and its key."""
+    if old.idle[s] >= 0:
+        new.idle[count] = label[old.idle[s]]
+    key = np.uint64(new.idle[count] + 1) * MIX_B
+    for a in range(old.arc[s], old.arc[s + 1]):
+        goal = label[old.nxt[a]] if old.nxt[a] >= 0 else np.int32(-1)
+        if goal < 0:
+            continue
+        new.nxt[arcs], new.gain[arcs], new.who[arcs] = goal, old.gain[a], old.who[a]
+        key ^= old.gain[a] * MIX_A + np.uint64(goal + 1) * MIX_C
+        key = (key ^ (key >> np.uint64(29))) * MIX_B + np.uint64(old.who[a])
+        arcs += 1
+    return arcs, key
+
+
+@hot
+def same_class(new: Machines, c: int, count: int, arcs: int, end: int, last: bool) -> bool:
+    """Tell whether class ``c`` is what is written down as ``count``, its arcs ``arcs .. end``."""
+    if last:
+        return bool(new.final[c] == new.final[count])
+    x = new.arc[c]
+    if new.idle[c] != new.idle[count] or new.arc[c + 1] - x != end - arcs:
+        return False
+    for y in range(arcs, end):
+        if new.nxt[x] != new.nxt[y] or new.gain[x] != new.gain[y] or new.who[x] != new.who[y]:
+            return False
+        x += 1
+    return True

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lastswitch._checks import check_bandit, check_limits, check_whole
+from lastswitch._progress import Report
 from lastswitch.blocks import block_pays, cycle_reward
 from lastswitch.errors import PlanError
-from lastswitch.planning.certificate import Certificate
-from lastswitch.planning.clock import Clock, OutOfTime
+from lastswitch.planning.certificate import Certificate, rounding
+from lastswitch.planning.clock import Clock, OutOfTime, running
 from lastswitch.planning.frequency import frequencies, total_bound
 from lastswitch.planning.joint_states import JointGraph, group_arms, joint_graph, recurrent_state
-from lastswitch.planning.plan import Progress
 from lastswitch.planning.walks import best_cycle_of, best_walk
 from lastswitch.states import Start, as_start, state_after
 
@@ -135,7 +135,7 @@ def optimal_average(
     *,
     max_states: int | None = None,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Optimum:
     """Return the best long-run average reward of ``bandit`` and a cycle that earns it.
 
@@ -153,7 +153,8 @@ def optimal_average(
         Stop after about this many seconds with the best cycle so far and a bound. Without one, a
         search beyond ``max_states`` still stops after ten seconds. Ctrl-C stops it as well.
     progress
-        Called now and then with (seconds so far, best value, bound).
+        ``True`` for a bar, or a function called now and then with a
+        :class:`~lastswitch.Progress`: seconds, value and bound so far.
 
     Examples
     --------
@@ -165,24 +166,32 @@ def optimal_average(
     check_bandit("optimal_average", bandit)
     check_limits(0.0, time_limit)
     limit = _most_states(bandit, max_states)
-    clock = Clock(time_limit, progress)
-    arms = group_arms(bandit)
-    graph = None
-    if arms is not None:
-        with _until(clock):
-            part = clock.part(LISTING_SHARE)
+    with running(time_limit, progress, "looking for the best average") as clock:
+        return _average(bandit, limit, clock)
+
+
+def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
+    """Return the best average found in time, from a graph of at most ``limit`` states."""
+    graph, ceiling = None, frequencies(bandit.curves)
+    with _until(clock):
+        if clock.limit is not None:  # so that a bound is at hand whatever happens
+            ceiling.least(clock.part(LISTING_SHARE))
+        arms, part = group_arms(bandit), clock.part(LISTING_SHARE)
+        if arms is not None:
             graph = joint_graph(arms, recurrent_state(arms), limit, clock=part)
-    ceiling = frequencies(bandit.curves)
     if graph is None:
         block = _long_cycle(bandit, clock)
         value = cycle_fraction(bandit, block) / len(block)
         bound = ceiling.least(clock)
     else:
-        block, bound = best_cycle_of(graph, clock)
+        block, bound = best_cycle_of(graph, clock.part(LISTING_SHARE))
         value = cycle_fraction(bandit, block) / len(block)
         bound = _closed(value, bound, bandit, len(block), len(graph))
-        if bound > value:
+        if bound > float(value) + rounding(bound):  # stopped early: a search may find a better one
             bound = min(bound, ceiling.least(clock))
+            other = _long_cycle(bandit, clock)
+            mean = cycle_fraction(bandit, other) / len(other)
+            value, block = (mean, other) if mean > value else (value, block)
     return Optimum(
         value=float(value),
         bound=max(bound, float(value)),
@@ -200,7 +209,7 @@ def optimal_total(
     *,
     max_states: int | None = None,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Optimum:
     """Return the best total reward over ``horizon`` rounds: the comparator of the regret.
 
@@ -233,7 +242,12 @@ def optimal_total(
             "or plan a block from 'unknown' with plan_block."
         )
     limit = _most_states(bandit, max_states)
-    clock = Clock(time_limit, progress)
+    with running(time_limit, progress, "looking for the best total") as clock:
+        return _total(bandit, rounds, taus, limit, clock)
+
+
+def _total(bandit: Bandit, rounds: int, taus: States, limit: int, clock: Clock) -> Optimum:
+    """Return the best total found in time, from a graph of at most ``limit`` states."""
     graph, walk = None, None
     with _until(clock):
         part = clock.part(LISTING_SHARE)
@@ -372,6 +386,12 @@ def _long_plan(
         plan = plan_block(bandit, horizon, start=start, time_limit=_bounded(clock).limit)
         return plan.block, plan.bound
     cycle = _long_cycle(bandit, clock)
-    turned = [(cycle[k:] + cycle[:k]) * (horizon // len(cycle) + 1) for k in range(len(cycle))]
-    sequences = [sequence[:horizon] for sequence in turned]
-    return max(sequences, key=lambda each: float(block_pays(bandit, each, start).sum())), math.inf
+    best, best_total = np.resize(cycle, horizon), -math.inf
+    for k in range(len(cycle)):  # begin with the round that suits the start best
+        sequence = np.resize(np.roll(cycle, -k), horizon)
+        total = float(block_pays(bandit, sequence, start).sum())
+        if total > best_total:
+            best, best_total = sequence, total
+        if clock.over:
+            break
+    return tuple(best.tolist()), math.inf

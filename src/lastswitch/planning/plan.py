@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_flag, check_list
+from lastswitch._codec import stamp, to_text, unstamp
 from lastswitch.errors import FileError, InputTypeError, LastSwitchError, PlanError
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.certificate import Certificate, rounding
@@ -16,12 +20,15 @@ from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import as_array
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
-FORMAT = "lastswitch-plan-2"
+    from lastswitch.calendar import Calendar
+    from lastswitch.schedules import Schedule
 
-#: Called now and then during a long plan with (seconds so far, best value, bound).
-Progress = Callable[[float, float, float], None]
+VERSION = 2
+
+#: What a solver calls now and then with (seconds so far, best value, bound).
+Tell = Callable[[float, float, float], None]
 
 
 class Solution(NamedTuple):
@@ -102,6 +109,11 @@ class Plan(Certificate):
         return 0.0 if self.problem is None else self.problem.size(self.block)
 
     @property
+    def rounds(self) -> tuple[tuple[int, ...], ...]:
+        """The arms of each round."""
+        return tuple((arm,) for arm in self.block)
+
+    @property
     def per_round(self) -> float:
         """What the block is worth per round."""
         return self.value / len(self.block)
@@ -111,11 +123,37 @@ class Plan(Certificate):
 
         return calendar(self)
 
-    def plot(self) -> Figure:
-        """Draw the schedule: who plays when, over what every arm's state would pay."""
+    def calendar(self, calendar: Calendar, length: int | None = None) -> Schedule:
+        """Return the plan's plays at the times of ``calendar``: to print, to draw, to write.
+
+        Parameters
+        ----------
+        calendar
+            When the rounds are.
+        length
+            How many rounds: the plan's own, or, for a cycle, as many as wanted.
+
+        Examples
+        --------
+        >>> from lastswitch.calendar import Calendar
+        >>> plan = Plan((0, 1), 1.0, 1.0, names=("jazz", "talk"), repeats=True)
+        >>> june = plan.calendar(Calendar("2024-06-03", skip="sat-sun"), length=20)
+        >>> june.plays[-1].name, june.plays[-1].day.isoformat()
+        ('talk', '2024-06-28')
+        """
+        from lastswitch.schedules import Schedule
+
+        return Schedule(self, calendar, length)
+
+    def plot(self, ax: Axes | None = None, *, calendar: Calendar | None = None) -> Axes:
+        """Draw the schedule: who plays when, over what every arm's state would pay.
+
+        With a ``calendar``, draw its days coloured by arm. Into ``ax``, or a new figure
+        (``plan.plot().figure``); the axes are returned.
+        """
         from lastswitch.planning.reading import draw
 
-        return draw(self)
+        return draw(self, ax) if calendar is None else self.calendar(calendar).plot(ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain values, for JSON.
@@ -125,8 +163,7 @@ class Plan(Certificate):
         >>> Plan.from_dict(Plan((0, 1), 1.0, 1.0).to_dict()).block
         (0, 1)
         """
-        return {
-            "format": FORMAT,
+        content = {
             "block": list(self.block),
             "value": self.value,
             "bound": self.bound,
@@ -140,20 +177,19 @@ class Plan(Certificate):
             "prices": None if self.prices is None else self.prices.tolist(),
             "problem": None if self.problem is None else self.problem.to_dict(),
         }
+        return stamp("plan", VERSION, content)
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the plan, with its problem and its certificate, to a JSON file.
+
+        :func:`lastswitch.load_plan` reads it again.
+        """
+        return write_atomic(path, to_text(self.to_dict()))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
-        """Return the plan that :meth:`to_dict` wrote down, its certificate checked again."""
-        if not isinstance(data, Mapping):
-            raise FileError(
-                f"a plan is a table as to_dict() makes it, got {type(data).__name__}; "
-                "save one with save_plan."
-            )
-        if data.get("format") != FORMAT:
-            raise FileError(
-                f"this release reads plans of format {FORMAT!r}, got {data.get('format')!r}; "
-                "plan again, or use the release that wrote it."
-            )
+        """Return the plan that :meth:`to_dict` wrote down, its block evaluated again."""
+        data = unstamp(data, "plan", VERSION, "this plan")
         try:
             prices, problem = data["prices"], data["problem"]
             plan = cls(

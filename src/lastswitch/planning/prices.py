@@ -7,19 +7,41 @@ bring this bound down to that of the arc-flow linear program.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from lastswitch._kernels import ONE, index, jit
-from lastswitch.planning._tables import FloatArray, IntArray
-from lastswitch.planning.automata import StateArray
+from lastswitch._kernels import ONE, bare, hot, index
+from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines
+from lastswitch.planning.params import DEFAULT, SearchParams
 
 #: Where `descend` keeps its step size, its count of steps without progress and its best bound.
 THETA, STALLS, BEST = 0, 1, 2
-#: Steps without progress before the step size shrinks, and how much it then does.
-PATIENCE, SHRINK, SMALLEST = 12, 0.7, 0.002
-#: How much of the claims of earlier steps each step keeps.
-FADE = 0.95
+
+
+class Pace(NamedTuple):
+    """How steps shrink and claims fade: the entries of :class:`SearchParams` of these names."""
+
+    patience: float
+    shrink: float
+    smallest: float
+    fade: float
+
+
+class Descent(NamedTuple):
+    """The arrays of a descent: the best prices and the current ones, direction and slope by slot.
+
+    ``worth`` is by state, ``claims`` by machine and slot; ``memo`` is described above.
+    """
+
+    price: FloatArray
+    trial: FloatArray
+    direction: FloatArray
+    slope: FloatArray
+    worth: FloatArray
+    claims: FloatArray
+    memo: FloatArray
 
 
 class Prices:
@@ -33,9 +55,11 @@ class Prices:
     machines
         What is priced.
     price
-        Prices to start from; 0.8 times the best pay of each slot by default.
+        Prices to start from, by slot; the best pays by default.
     claims
         Claims to start from, if the machines were priced before in another form.
+    params
+        The constants of the descent.
     """
 
     def __init__(
@@ -43,128 +67,111 @@ class Prices:
         machines: Machines,
         price: FloatArray | None = None,
         claims: FloatArray | None = None,
+        params: SearchParams = DEFAULT,
     ) -> None:
         m, d = machines, machines.length
         self.machines = machines
-        self.price = np.array(_first_prices(m) if price is None else price, dtype=np.float64)
-        self.worth = np.zeros(len(m.idle))
-        self.claims = np.zeros((len(m.root), d)) if claims is None else claims.copy()
-        self._trial, self._direction, self._slope = np.empty(d), np.empty(d), np.empty(d)
-        self._memo = np.empty(3)
+        price = best_pays(m) if price is None else price
+        self._descent = Descent(
+            price=np.array(price, dtype=np.float64),
+            trial=np.empty(d),
+            direction=np.empty(d),
+            slope=np.empty(d),
+            worth=np.zeros(len(m.idle)),
+            claims=np.zeros((len(m.root), d)) if claims is None else claims.copy(),
+            memo=np.empty(3),
+        )
+        self._pace = Pace(params.patience, params.shrink, params.smallest, params.fade)
         self.restart()
 
     def restart(self, theta: float = 1.0) -> None:
         """Forget the step size and the direction, and take stock at the current prices."""
-        self._trial[:] = self.price
-        self._direction[:] = 0.0
-        self._memo[:] = theta, 0.0, np.inf
+        self._descent.trial[:] = self._descent.price
+        self._descent.direction[:] = 0.0
+        self._descent.memo[:] = theta, 0.0, np.inf
         self.descend(np.inf, 1)
 
     def slow_down(self, theta: float) -> None:
         """Take no larger steps than ``theta`` from here on."""
-        self._memo[THETA] = min(self._memo[THETA], theta)
+        self._descent.memo[THETA] = min(self._descent.memo[THETA], theta)
+
+    @property
+    def price(self) -> FloatArray:
+        """The best prices so far, by slot."""
+        return self._descent.price
+
+    @property
+    def worth(self) -> FloatArray:
+        """What each state is worth at these prices."""
+        return self._descent.worth
+
+    @property
+    def claims(self) -> FloatArray:
+        """How often, of late, each machine claimed each slot."""
+        return self._descent.claims
 
     @property
     def bound(self) -> float:
         """No block is worth more than this."""
-        return float(self._memo[BEST])
+        return float(self._descent.memo[BEST])
 
     @property
     def exhausted(self) -> bool:
         """Whether the steps have become too small to matter."""
-        return bool(self._memo[THETA] < SMALLEST)
+        return bool(self._descent.memo[THETA] < self._pace.smallest)
 
     def descend(self, target: float, steps: int) -> None:
         """Take up to ``steps`` subgradient steps towards a bound of ``target``."""
-        m = self.machines
-        descend(
-            *(m.lo, m.hi, m.idle, m.arc, m.nxt, m.gain, m.final, m.root, target, steps),
-            *(self.price, self._trial, self._direction, self._slope, self._memo),
-            *(self.worth, self.claims),
-        )
+        descend(self.machines, self._descent, self._pace, target, steps)
 
 
-def _first_prices(machines: Machines) -> FloatArray:
-    """Return for every slot a share of the best pay it offers."""
+def best_pays(machines: Machines) -> FloatArray:
+    """Return for every slot the best pay some machine could get there.
+
+    Examples
+    --------
+    >>> from lastswitch.planning.automata import Automata
+    >>> from lastswitch.planning.machines import as_machines
+    >>> arm = Automata.of(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
+    ...                   final=[0.0], root=[0])
+    >>> best_pays(as_machines(arm))
+    array([0.5])
+    """
     m, d = machines, machines.length
     if len(m.gain) == 0:
         return np.zeros(d)
-    # Slots may be numbered either way. One without arcs takes a neighbour's pay: any will do.
+    # Slots may be numbered either way. One without arcs takes a neighbour's pay: it fits no block.
     begin = m.arc[m.lo[:d]]
     up = 1 if d == 1 or begin[0] < begin[-1] else -1
-    best = np.maximum.reduceat(m.gain, np.minimum(begin[::up], len(m.gain) - 1))
-    return 0.8 * best[::up]
+    gains = m.gain[: m.arc[m.hi[d - 1]]] if up == 1 else m.gain
+    best: FloatArray = np.maximum.reduceat(gains, np.minimum(begin[::up], len(gains) - 1))
+    return best[::up]
 
 
-@jit
-def descend(
-    lo: IntArray,
-    hi: IntArray,
-    idle: StateArray,
-    arc: IntArray,
-    nxt: StateArray,
-    gain: FloatArray,
-    final: FloatArray,
-    root: StateArray,
-    target: float,
-    steps: int,
-    price: FloatArray,
-    trial: FloatArray,
-    direction: FloatArray,
-    slope: FloatArray,
-    memo: FloatArray,
-    worth: FloatArray,
-    claims: FloatArray,
-) -> None:
+@bare
+def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int) -> None:
     """Lower the bound, sum of prices + sum of the roots' worth, over the prices.
 
     Deflected Polyak steps: theta (L - target) / |dir|^2 along dir = g + beta dir, the deflection
     undoing the part of the old direction that points against the new subgradient. After
-    `PATIENCE` steps without progress theta shrinks and the search goes back to the best prices.
-    ``price`` holds the best prices so far, ``trial`` the current ones; a last sweep, unless the
-    best prices were the last, leaves their ``worth``. A negative count of stalls means: stop.
+    ``patience`` steps without progress theta shrinks and the search goes back to the best prices.
+    A last sweep, unless the best prices were the last, leaves their ``worth``. A negative count of
+    stalls means: stop.
     """
+    price, trial, memo = descent.price, descent.trial, descent.memo
     d = len(price)
     theta, stalls, lowest = memo[THETA], memo[STALLS], memo[BEST]
-    for s in range(lo[d], hi[d]):
-        worth[s] = final[s - lo[d]]
+    for s in range(m.lo[d], m.hi[d]):
+        descent.worth[s] = m.final[s - m.lo[d]]
     swept = False  # whether `worth` is that of the best prices
     for step in range(steps + 1):
         last = step == steps or stalls < 0.0
         if last and swept:
             break
-        at = price if last else trial
-        for t in range(d - 1, -1, -1):
-            cost, a = at[t], index(arc[lo[t]])
-            for s in range(index(lo[t]), index(hi[t])):
-                best = worth[index(idle[s])] if idle[s] >= 0 else -np.inf
-                end = index(arc[s + ONE])
-                while a < end:
-                    v = gain[a] - cost + worth[index(nxt[a])]
-                    if v > best:
-                        best = v
-                    a += ONE
-                worth[s] = best
+        sweep(m, price if last else trial, descent.worth)
         if last:
             break
-        bound = 0.0
-        for t in range(d):
-            bound += trial[t]
-            slope[t] = 1.0
-        for i in range(len(root)):
-            s = root[i]
-            bound += worth[s]
-            for t in range(d):
-                claims[i, t] *= FADE
-                if idle[s] >= 0 and worth[idle[s]] == worth[s]:
-                    s = idle[s]
-                    continue
-                slope[t] -= 1.0
-                claims[i, t] += 1.0 - FADE
-                for a in range(arc[s], arc[s + 1]):
-                    if gain[a] - at[t] + worth[nxt[a]] == worth[s]:
-                        s = nxt[a]
-                        break
+        bound = claim(m, descent, pace.fade)
         stalls += 1.0
         swept = bound < lowest
         if swept:
@@ -173,27 +180,77 @@ def descend(
             lowest = bound
             for t in range(d):
                 price[t] = trial[t]
-        square, dot, norm = 0.0, 0.0, 0.0
-        for t in range(d):
-            square += slope[t] * slope[t]
-            dot += slope[t] * direction[t]
-            norm += direction[t] * direction[t]
-        stalled = stalls >= PATIENCE
+        stalled = stalls >= pace.patience
         if stalled:
             stalls = 0.0
-            theta *= SHRINK
+            theta *= pace.shrink
+        square = 0.0
+        for t in range(d):
+            square += descent.slope[t] * descent.slope[t]
         # With every slot claimed once, the bound is the value of a block: it cannot go lower.
-        if square == 0.0 or lowest <= target or theta < SMALLEST:
+        if square == 0.0 or lowest <= target or theta < pace.smallest:
             stalls = -1.0
             continue
-        beta = -1.5 * dot / norm if dot < 0.0 else 0.0
-        length = 0.0
-        for t in range(d):
-            direction[t] = slope[t] + beta * direction[t]
-            length += direction[t] * direction[t]
-        pace = theta * (bound - target) / length if length > 0.0 else 0.0
-        for t in range(d):
-            trial[t] -= pace * direction[t]
-            if stalled:
-                trial[t], direction[t] = price[t], 0.0
+        move(descent, theta * (bound - target), stalled)
     memo[THETA], memo[STALLS], memo[BEST] = theta, 0.0, lowest
+
+
+@hot
+def sweep(m: Machines, at: FloatArray, worth: FloatArray) -> None:
+    """Fill the worth of every state at the prices ``at``, from the last slot back."""
+    for t in range(len(at) - 1, -1, -1):
+        cost, a = at[t], index(m.arc[m.lo[t]])
+        for s in range(index(m.lo[t]), index(m.hi[t])):
+            best = worth[index(m.idle[s])] if m.idle[s] >= 0 else -np.inf
+            end = index(m.arc[s + ONE])
+            while a < end:
+                v = m.gain[a] - cost + worth[index(m.nxt[a])]
+                if v > best:
+                    best = v
+                a += ONE
+            worth[s] = best
+
+
+@hot
+def claim(m: Machines, descent: Descent, fade: float) -> float:
+    """Follow every machine's best path; fill slope and claims, and return the bound."""
+    at, worth, slope, claims = descent.trial, descent.worth, descent.slope, descent.claims
+    d = len(at)
+    bound = 0.0
+    for t in range(d):
+        bound += at[t]
+        slope[t] = 1.0
+    for i in range(len(m.root)):
+        s = m.root[i]
+        bound += worth[s]
+        for t in range(d):
+            claims[i, t] *= fade
+            if m.idle[s] >= 0 and worth[m.idle[s]] == worth[s]:
+                s = m.idle[s]
+                continue
+            slope[t] -= 1.0
+            claims[i, t] += 1.0 - fade
+            for a in range(m.arc[s], m.arc[s + 1]):
+                if m.gain[a] - at[t] + worth[m.nxt[a]] == worth[s]:
+                    s = m.nxt[a]
+                    break
+    return bound
+
+
+@hot
+def move(descent: Descent, reach: float, back: bool) -> None:
+    """Move the trial prices by ``reach`` / |dir|^2 along the direction, or go back to the best."""
+    price, trial, slope, direction = descent.price, descent.trial, descent.slope, descent.direction
+    dot, norm, length = 0.0, 0.0, 0.0
+    for t in range(len(price)):
+        dot += slope[t] * direction[t]
+        norm += direction[t] * direction[t]
+    beta = -1.5 * dot / norm if dot < 0.0 else 0.0
+    for t in range(len(price)):
+        direction[t] = slope[t] + beta * direction[t]
+        length += direction[t] * direction[t]
+    pace = reach / length if length > 0.0 else 0.0
+    for t in range(len(price)):
+        trial[t] -= pace * direction[t]
+        if back:
+            trial[t], direction[t] = price[t], 0.0

@@ -293,6 +293,30 @@ class BlockProblem:
             terms += [self.terminal.worth(arm, left) for arm, left in enumerate(memory)]
         return float(sum(map(abs, terms)))
 
+    def with_pays(self, rest: FloatArray, streak: FloatArray, first: FloatArray) -> BlockProblem:
+        """Return this problem with other pays, for callers that plan again and again.
+
+        Only their shapes are checked, which is why it is quick: the tables must be finite float64
+        arrays.
+
+        Examples
+        --------
+        >>> problem = BlockProblem([[0.9]], [[0.1]], [[0.5] * 3])
+        >>> problem.with_pays(problem.rest, np.array([[0.25]]), problem.first).value([0, 0, 0])
+        1.0
+        """
+        rows = len(rest) == len(streak) == len(first)
+        if not rows or first.shape != self.first.shape or not (rest.shape[1] and streak.shape[1]):
+            raise ProblemError(
+                f"this problem has {self.n_arms} arms and {self.length} slots; got tables of "
+                f"shapes rest {rest.shape}, streak {streak.shape}, first {first.shape}."
+            )
+        other = object.__new__(BlockProblem)
+        pays = {"rest": _view(rest), "streak": _view(streak), "first": _view(first)}
+        other.__dict__.update(self.__dict__)
+        other.__dict__.update(pays)
+        return other
+
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as plain lists, for JSON.
 
@@ -406,6 +430,13 @@ class BlockProblem:
 def _held(table: FloatArray, arm: int, index: int) -> float:
     """Return ``table[arm, index]``, or the row's last entry beyond the end."""
     return table.item(arm, min(index, table.shape[1] - 1))
+
+
+def _view(table: FloatArray) -> FloatArray:
+    """Return a read-only view, as every table of a problem is."""
+    view = np.ascontiguousarray(table, dtype=np.float64).view()
+    view.flags.writeable = False
+    return view
 
 
 def _fitting(terminal: Terminal | None, n_arms: int) -> Terminal | None:

@@ -6,20 +6,49 @@ tightens the bound; it has a state for every pair of states, less those no bette
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import jit
+from lastswitch._kernels import bare, hot
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
-from lastswitch.planning.machines import MIX_A, MIX_B, Machines, minimal
+from lastswitch.planning.machines import MIX_A, MIX_B, Machines, Pause, minimal
 from lastswitch.planning.prices import Prices
 
 
+class Pairs(NamedTuple):
+    """The states of a product: where each slot begins, both members, and the best way into each.
+
+    ``table`` finds a pair by its hash.
+    """
+
+    begin: IntArray
+    left: StateArray
+    right: StateArray
+    reached: FloatArray
+    table: StateArray
+
+
+class Moves(NamedTuple):
+    """The moves of a product, as in :class:`Machines`."""
+
+    idle: StateArray
+    arc: IntArray
+    nxt: StateArray
+    gain: FloatArray
+    who: StateArray
+
+
 def merged(
-    prices: Prices, one: int, other: int, members: int, floor: float, limit: int
+    prices: Prices,
+    one: int,
+    other: int,
+    members: int,
+    floor: float,
+    limit: int,
+    pause: Pause | None = None,
 ) -> Machines | None:
     """Return the machines with ``one`` and ``other`` replaced by their product, at ``one``'s place.
 
@@ -28,37 +57,39 @@ def merged(
     """
     m = prices.machines
     n, n_arcs, d = len(m.idle), len(m.nxt), m.length
-    begin = np.zeros(d + 2, np.int64)
-    left, right = np.empty(limit, np.int32), np.empty(limit, np.int32)
+    pairs = Pairs(
+        begin=np.zeros(d + 2, np.int64),
+        left=np.empty(limit, np.int32),
+        right=np.empty(limit, np.int32),
+        reached=np.empty(limit),
+        table=np.full(1 << (2 * limit).bit_length(), -1, np.int32),
+    )
     # The pairs are written behind the states and arcs there are.
     idle, arc = _longer(m.idle, limit), _longer(m.arc[:-1], limit + 1)
     nxt, gain, who = (_longer(part, 4 * limit) for part in (m.nxt, m.gain, m.who))
+    moves = Moves(idle[n:], arc[n:], nxt[n_arcs:], gain[n_arcs:], who[n_arcs:])
+    pairs.left[0], pairs.right[0] = m.root[one], m.root[other]
     slack = floor - prices.bound + prices.worth[m.root[one]] + prices.worth[m.root[other]]
-    old = (m.idle, m.arc, m.nxt, m.gain, m.who)
-    new = (begin, left, right, idle[n:], arc[n:], nxt[n_arcs:], gain[n_arcs:], who[n_arcs:])
-    which = (prices.price, prices.worth, int(m.root[one]), int(m.root[other]), members, slack)
-    scratch = (np.empty(limit), np.full(1 << (2 * limit).bit_length(), -1, np.int32))
-    count = pair_states(*(old + which + new + scratch))
+    count = pair_states(m, prices.price, prices.worth, members, slack, pairs, moves)
     if count < 0:
         return None
     arcs = int(arc[n + count])
     root = m.root.copy()
     root[one] = n
-    ends = slice(begin[d], count)
+    ends = slice(pairs.begin[d], count)
+    final = m.final[pairs.left[ends] - m.lo[d]] + m.final[pairs.right[ends] - m.lo[d]]
     both = Machines(
-        lo=np.stack([m.lo, n + begin[:-1]]),
-        hi=np.stack([m.hi, n + begin[1:]]),
+        lo=np.stack([m.lo, n + pairs.begin[:-1]]),
+        hi=np.stack([m.hi, n + pairs.begin[1:]]),
         idle=idle[: n + count],
         arc=arc[: n + count + 1],
         nxt=nxt[:arcs],
         gain=gain[:arcs],
         who=who[:arcs],
-        final=np.concatenate(
-            [m.final, m.final[left[ends] - m.lo[d]] + m.final[right[ends] - m.lo[d]]]
-        ),
+        final=np.concatenate([m.final, final]),
         root=np.delete(root, other),
     )
-    return minimal(both)
+    return minimal(both, pause)
 
 
 def _longer(part: NDArray[Any], room: int) -> NDArray[Any]:
@@ -68,91 +99,82 @@ def _longer(part: NDArray[Any], room: int) -> NDArray[Any]:
     return longer
 
 
-@jit
+@bare
 def pair_states(
-    idle: StateArray,
-    arc: IntArray,
-    nxt: StateArray,
-    gain: FloatArray,
-    who: StateArray,
+    m: Machines,
     price: FloatArray,
     worth: FloatArray,
-    one: int,
-    other: int,
     members: int,
     slack: float,
-    begin: IntArray,
-    left: StateArray,
-    right: StateArray,
-    p_idle: StateArray,
-    p_arc: IntArray,
-    p_nxt: StateArray,
-    p_gain: FloatArray,
-    p_who: StateArray,
-    reached: FloatArray,
-    table: StateArray,
+    pairs: Pairs,
+    moves: Moves,
 ) -> int:
-    """List the pairs of states reachable from two roots; return how many, -1 if too many.
+    """List the pairs of states reachable from the first one; return how many, -1 if too many.
 
     They are numbered behind the states there are, and so are their arcs.
     ``reached`` is the best way into a pair at the prices; a pair is worth listing only if that
     plus both states' worth beats ``slack``.
     """
-    d, n, n_arcs = len(price), len(idle), len(nxt)
-    mask = len(table) - 1
-    left[0], right[0], reached[0] = one, other, 0.0
+    d, n, n_arcs = len(price), len(m.idle), len(m.nxt)
+    begin = pairs.begin
+    pairs.reached[0] = 0.0
     count, arcs = 1, 0
     begin[0], begin[1] = 0, 1
     for t in range(d):
         for x in range(begin[t], begin[t + 1]):
-            u, v = left[x], right[x]
-            p_idle[x] = -1
-            p_arc[x] = n_arcs + arcs
+            u, v = pairs.left[x], pairs.right[x]
+            moves.idle[x], moves.arc[x] = -1, n_arcs + arcs
             # Moves: both idle (-1), then the arcs of one, then those of the other.
-            n_one, n_other = arc[u + 1] - arc[u], arc[v + 1] - arc[v]
+            n_one, n_other = m.arc[u + 1] - m.arc[u], m.arc[v + 1] - m.arc[v]
             for move in range(-1, n_one + n_other):
-                after_u, after_v, way, a = idle[u], idle[v], reached[x], -1
+                after_u, after_v, way, a = m.idle[u], m.idle[v], pairs.reached[x], -1
                 if 0 <= move < n_one:
-                    a = arc[u] + move
-                    after_u = nxt[a]
+                    a = m.arc[u] + move
+                    after_u = m.nxt[a]
                 elif move >= n_one:
-                    a = arc[v] + move - n_one
-                    after_v = nxt[a]
+                    a = m.arc[v] + move - n_one
+                    after_v = m.nxt[a]
                 if after_u < 0 or after_v < 0:
                     continue
                 if a >= 0:
-                    way += gain[a] - price[t]
+                    way += m.gain[a] - price[t]
                 if way + worth[after_u] + worth[after_v] <= slack:
                     continue
-                key = np.uint64(after_u) * MIX_A + np.uint64(after_v) * MIX_B
-                key = (key ^ (key >> np.uint64(31))) * MIX_A
-                place = np.int64(key >> np.uint64(24)) & mask
-                while True:
-                    y = table[place]
-                    if y < begin[t + 1]:  # empty, or left from an earlier slot
-                        if count == len(left) or arcs == len(p_nxt):
-                            return -1
-                        y = count
-                        table[place] = y
-                        left[y], right[y], reached[y] = after_u, after_v, way
-                        count += 1
-                        break
-                    if left[y] == after_u and right[y] == after_v:
-                        if way > reached[y]:
-                            reached[y] = way
-                        break
-                    place = (place + 1) & mask
-                if a < 0:
-                    p_idle[x] = n + y
-                    continue
-                if arcs == len(p_nxt):
+                y = pair(pairs, after_u, after_v, way, begin[t + 1], count)
+                if y == len(pairs.left) or (a >= 0 and arcs == len(moves.nxt)):
                     return -1
-                p_nxt[arcs], p_gain[arcs] = n + y, gain[a]
-                p_who[arcs] = who[a] if move < n_one else members + who[a]
+                count = max(count, y + 1)
+                if a < 0:
+                    moves.idle[x] = n + y
+                    continue
+                moves.nxt[arcs], moves.gain[arcs] = n + y, m.gain[a]
+                moves.who[arcs] = m.who[a] if move < n_one else members + m.who[a]
                 arcs += 1
         begin[t + 2] = count
     for x in range(begin[d], count):
-        p_idle[x] = -1
-        p_arc[x] = n_arcs + arcs
-    p_arc[count] = n_arcs + arcs
+        moves.idle[x], moves.arc[x] = -1, n_arcs + arcs
+    moves.arc[count] = n_arcs + arcs
+    return count
+
+
+@hot
+def pair(pairs: Pairs, u: int, v: int, way: float, begin: int, count: int) -> int:
+    """Return the number of a pair of states of the slot from ``begin`` on: ``count`` if new.
+
+    A pair for which there is no room is not written down.
+    """
+    mask = len(pairs.table) - 1
+    key = np.uint64(u) * MIX_A + np.uint64(v) * MIX_B
+    key = (key ^ (key >> np.uint64(31))) * MIX_A
+    place = np.int64(key >> np.uint64(24)) & mask
+    while pairs.table[place] >= begin:  # else empty, or left from an earlier slot
+        y = pairs.table[place]
+        if pairs.left[y] == u and pairs.right[y] == v:
+            if way > pairs.reached[y]:
+                pairs.reached[y] = way
+            return int(y)
+        place = (place + 1) & mask
+    if count < len(pairs.left):
+        pairs.table[place] = count
+        pairs.left[count], pairs.right[count], pairs.reached[count] = u, v, way
     return count

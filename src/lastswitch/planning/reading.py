@@ -6,12 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from lastswitch._listing import first_dozen
-from lastswitch.drawing import INK, MUTED, colour, fonts, house_style, legible
+from lastswitch.drawing import INK, MUTED, colour, fonts, house_style, legible, new_axes
 from lastswitch.errors import PlanError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from lastswitch.planning.plan import Plan
 
@@ -104,13 +103,12 @@ def cap(slots: list[int], length: int, cycle: bool) -> str:
     return f"at most {longest} in a row, then at least {_count(min(rests), 'round')} of rest"
 
 
-def draw(plan: Plan) -> Figure:
-    """Return a figure: a lane per arm, its plays filled, over what its state would pay."""
+def draw(plan: Plan, ax: Axes | None = None) -> Axes:
+    """Draw a lane per arm, its plays filled, over what its state would pay; return the axes."""
     if plan.problem is None:
         raise PlanError(
             "this plan does not carry its problem, so there are no pays to draw; plan again."
         )
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     offers = plan.problem.offers(plan.block)
@@ -118,8 +116,7 @@ def draw(plan: Plan) -> Figure:
     scale = max(float(abs(offers).max()), 1e-12)
     with house_style():
         width = min(max(5.0, 0.32 * length + 1.8), 18.0)
-        figure = Figure(figsize=(width, 1.1 + 0.5 * n_arms), layout="constrained")
-        axes = figure.subplots()
+        axes = new_axes(ax, width, 1.1 + 0.5 * n_arms)
         for arm in range(n_arms):
             _lane(axes, plan, arm, offers[:, arm] / scale)
         names = [legible(name, 18) for name in plan.names]
@@ -139,7 +136,7 @@ def draw(plan: Plan) -> Figure:
             color=MUTED,
             va="bottom",
         )
-    return figure
+    return axes
 
 
 def _lane(axes: Axes, plan: Plan, arm: int, offers: object) -> None:

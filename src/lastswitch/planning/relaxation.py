@@ -14,9 +14,8 @@ import time
 import numpy as np
 
 from lastswitch.planning._highs import Model
-from lastswitch.planning.brute_force import free_choice_bound
-from lastswitch.planning.greedy import admitted_arms, greedy_block
-from lastswitch.planning.plan import Plan, Progress, Solution
+from lastswitch.planning.greedy import admitted_arms, greedy_block, plain_bound
+from lastswitch.planning.plan import Plan, Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.programs import Form, build_program
 
@@ -26,7 +25,7 @@ def solve(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
     warm: Plan | None = None,
     form: Form | None = None,
 ) -> Solution:
@@ -47,7 +46,7 @@ def solve(
     deadline = math.inf if time_limit is None else began + time_limit
     program = build_program(problem, form)
     block: list[int] = []
-    passed_over, bound = -math.inf, free_choice_bound(problem)
+    passed_over, bound = -math.inf, plain_bound(problem)
     try:
         model = Model(program, integer=False)
         for slot in range(problem.length):

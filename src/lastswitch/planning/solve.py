@@ -25,15 +25,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_choice, check_limits
+from lastswitch._progress import Progress, Report, reporter
 from lastswitch.errors import InputTypeError, PlanError
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.plan import Plan, Progress, Solution
-from lastswitch.planning.brute_force import free_choice_bound
+from lastswitch.planning.greedy import plain_bound
+from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import Start
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
+    from lastswitch.planning.params import SearchParams
 
 #: Solver name -> the module that has it, imported on use.
 SOLVERS = {
@@ -58,7 +60,8 @@ def plan_block(
     gap: float = 0.0,
     time_limit: float | None = None,
     warm: Plan | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
+    params: SearchParams | None = None,
 ) -> Plan:
     """Plan one block: the arms to play, what that is worth, and a bound on the best possible.
 
@@ -87,7 +90,11 @@ def plan_block(
     warm
         A plan of a similar problem, to start from.
     progress
-        Called now and then with (seconds so far, best value, bound).
+        ``True`` for a bar, or a function called now and then with a
+        :class:`~lastswitch.Progress`: seconds, value and bound so far.
+    params
+        How the certified solver divides its effort
+        (:class:`~lastswitch.planning.SearchParams`); the defaults serve.
 
     Examples
     --------
@@ -107,11 +114,20 @@ def plan_block(
             f"warm plans {len(warm.block)} slots and this problem has {problem.length}; "
             "warm starts need the same length."
         )
+    if params is not None and solver != "certified":
+        raise PlanError(f"params are those of solver='certified', and solver is {solver!r}.")
     module = importlib.import_module(SOLVERS[solver])
     began = time.perf_counter()
-    solution: Solution = module.solve(
-        problem, gap=gap, time_limit=time_limit, progress=progress, warm=warm
-    )
+    options = {} if params is None else {"params": params}
+    with reporter(progress, "planning") as report:
+
+        def tell(seconds: float, value: float, bound: float) -> None:
+            report(Progress(seconds, value=value, bound=bound))
+
+        listened = None if progress is None or progress is False else tell
+        solution: Solution = module.solve(
+            problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm, **options
+        )
     seconds = time.perf_counter() - began
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)
 
@@ -135,15 +151,15 @@ def plan_of(
     """
     block = np.asarray(solution.block)
     value, size = problem.value(block), problem.size(block)
-    bound = solution.bound
-    # A solver calls equal what differs by rounding in its largest number. Where the block collects
-    # much smaller ones, that could be seen, and is owned up to.
-    accuracy = ACCURACY.get(solver, 1e-13)
-    error = accuracy * problem.length * problem.scale
-    if problem.scale > 100 * size:
-        bound += error
-    if not repeats:  # another cycle would start in another state than this problem does
-        bound = min(bound, free_choice_bound(problem))
+    bound, error = solution.bound, 0.0
+    if not repeats:  # pays of a cycle lie in [0, 1], and another starts in another state
+        accuracy, free = ACCURACY.get(solver, 0.0), plain_bound(problem)
+        error = accuracy * problem.length * problem.scale
+        # HiGHS calls equal what differs by rounding in its largest number. Where the block
+        # collects much smaller ones, that can be seen, and is owned up to.
+        if error > 100 * accuracy * (size or abs(free)):
+            bound += error
+        bound = min(bound, free)
     if value > bound and value - bound <= max(error, rounding(value, bound, size)):
         bound = value  # the two are the same sum in a different order
     return Plan(

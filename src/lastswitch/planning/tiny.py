@@ -1,52 +1,54 @@
 """Small blocks, in microseconds: depth-first search with one round of prices.
 
 At the paper's own sizes (five arms, four slots) building minimal automata costs more than the
-search itself, so the memories are used as they are spelt out.
+search itself, so the automata are used as they come.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._kernels import inner, jit
+from lastswitch._kernels import bare, bare_inner, hot
 from lastswitch.planning._tables import FloatArray, IntArray
-from lastswitch.planning.automata import Parts, StateArray
+from lastswitch.planning.automata import Automata, StateArray
+from lastswitch.planning.params import DEFAULT, SearchParams
 
-#: Blocks this short, with this few arms, are tried here first; and any that are this few in all.
-MOST_SLOTS, MOST_ARMS, MOST_BLOCKS = 8, 16, 5_000
-#: Nodes after which the search gives up: the general solver will be faster.
-MOST_NODES = 2_000
-#: Price of a slot as a share of the best pay it offers: low enough that arms still claim it.
-SHARE = 0.7
+#: A gap below this share of the value, or of the smallest pay, is not to be seen.
+VISIBLE = 1e-9
 
 
-def solve_parts(parts: Parts, block: IntArray, rounding: float) -> float:
-    """Write the best block of some automata into ``block``; return what `tiny_block` does.
+def solve_tiny(
+    automata: Automata, rounding: float, params: SearchParams = DEFAULT
+) -> tuple[IntArray, float]:
+    """Return the best block and its value, which is NaN if the search gave up.
+
+    ``rounding`` is relative to the size of the pays: improvements below it are not looked for, and
+    where they could be seen in the value the search gives up.
 
     Examples
     --------
-    >>> from lastswitch.planning.automata import block_tables, spelt_out
+    >>> from lastswitch.planning.automata import plain_automata
     >>> from lastswitch.planning.problem import BlockProblem
-    >>> block = np.zeros(2, np.int64)
     >>> problem = BlockProblem([[0.9], [0.2]], [[0.1], [0.3]], [[0.5, 0.4]] * 2)
-    >>> solve_parts(spelt_out(block_tables(problem)), block, rounding=1e-13), block
-    (0.9, array([0, 1]))
+    >>> solve_tiny(plain_automata(problem), rounding=1e-13)
+    (array([0, 1]), 0.9)
     """
-    n_arms, d = len(parts[-1]), len(block)
-    return tiny_block(
-        *parts,
-        rounding,
-        block,
-        np.empty(len(parts[1])),
+    n_arms, d = len(automata.root), len(automata.offset) - 2
+    block = np.zeros(d, np.int64)
+    value: float = tiny_block(
+        *automata[:6],
+        *(block, rounding, params.tiny_share, params.tiny_nodes),
+        np.empty(len(automata.idle)),
         np.zeros((2, d + 1)),
         np.empty((d, n_arms)),
         np.empty((d + 1, n_arms), np.int32),
         np.empty((d, n_arms), np.int64),
         np.zeros((3, d), np.int64),
     )
+    return block, value
 
 
-@jit
+@bare
 def tiny_block(
     offset: IntArray,
     idle: StateArray,
@@ -54,8 +56,10 @@ def tiny_block(
     pay: FloatArray,
     final: FloatArray,
     root: StateArray,
-    rounding: float,
     block: IntArray,
+    rounding: float,
+    share: float,
+    most_nodes: int,
     worth: FloatArray,
     sums: FloatArray,
     bounds: FloatArray,
@@ -65,13 +69,14 @@ def tiny_block(
 ) -> float:
     """Write the best block into ``block`` and return its value; NaN if the search gave up.
 
-    The arms are given as the fields of :class:`Automata`. ``rounding`` is relative to the size of
-    the pays: improvements below it are not looked for. The arrays after ``block`` are scratch.
+    The arms are given as the fields of :class:`Automata`, which are quicker to hand over than the
+    tuple they are in. The arrays from ``worth`` on are scratch.
     """
     K, d = len(root), len(block)
     ahead, earned = sums[0], sums[1]
     count, tried, path = where[0], where[1], where[2]
-    size = potentials(offset, idle, pull, pay, final, worth, ahead)
+    largest, smallest = potentials(offset, idle, pull, pay, final, share, worth, ahead)
+    rounding *= d * largest
     for i in range(K):
         state[0, i] = root[i]
     best = -np.inf
@@ -82,8 +87,7 @@ def tiny_block(
             count[t] = children(
                 state[t], idle, pull, pay, worth, earned[t], ahead[t + 1], arms[t], bounds[t]
             )
-        beaten = best + rounding * size
-        if tried[t] == count[t] or bounds[t, tried[t]] <= beaten:
+        if tried[t] == count[t] or bounds[t, tried[t]] <= best + rounding:
             t -= 1  # children come best first: the rest is beaten too
             continue
         arm = arms[t, tried[t]]
@@ -96,51 +100,61 @@ def tiny_block(
                 block[u] = path[u]
             continue
         nodes += 1
-        if nodes > MOST_NODES:
+        if nodes > most_nodes:
             return np.nan
         for i in range(K):
             s = state[t, i]
             state[t + 1, i] = pull[s] if i == arm else idle[s]
         t += 1
         tried[t], count[t] = 0, -1
+    if rounding > VISIBLE * max(abs(best), smallest):
+        return np.nan
     return best
 
 
-@inner
+@bare_inner
 def potentials(
     offset: IntArray,
     idle: StateArray,
     pull: StateArray,
     pay: FloatArray,
     final: FloatArray,
+    share: float,
     worth: FloatArray,
     ahead: FloatArray,
-) -> float:
-    """Fill the worth of every state and the prices ahead of every slot; return the pays' size."""
+) -> tuple[float, float]:
+    """Fill the worth of every state and the prices ahead of every slot.
+
+    Returns the sizes of the largest pay and of the smallest that is not 0.
+    """
     d = len(offset) - 2
-    size = 0.0
+    largest, smallest = 0.0, np.inf
     for s in range(offset[d], offset[d + 1]):
         worth[s] = final[s - offset[d]]
-        if abs(worth[s]) > size:
-            size = abs(worth[s])
+        largest, smallest = sizes(worth[s], largest, smallest)
     for t in range(d - 1, -1, -1):
         top = -np.inf
         for s in range(offset[t], offset[t + 1]):
             if pull[s] >= 0:
-                if pay[s] > top:
-                    top = pay[s]
-                if abs(pay[s]) > size:
-                    size = abs(pay[s])
-        price = SHARE * top
+                top = max(top, pay[s])
+                largest, smallest = sizes(pay[s], largest, smallest)
+        price = share * top
         ahead[t] = ahead[t + 1] + price
         for s in range(offset[t], offset[t + 1]):
             worth[s] = worth[idle[s]] if idle[s] >= 0 else -np.inf
             if pull[s] >= 0 and pay[s] - price + worth[pull[s]] > worth[s]:
                 worth[s] = pay[s] - price + worth[pull[s]]
-    return d * size
+    return largest, smallest
 
 
-@inner
+@hot
+def sizes(pay: float, largest: float, smallest: float) -> tuple[float, float]:
+    """Return the largest and the smallest size so far, ``pay`` included; 0 is not counted."""
+    size = abs(pay)
+    return max(size, largest), smallest if size == 0.0 else min(size, smallest)
+
+
+@bare_inner
 def children(
     state: StateArray,
     idle: StateArray,

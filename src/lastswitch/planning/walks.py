@@ -162,7 +162,7 @@ def _earlier(
 def _choices(
     edges: Edges, values: NDArray[np.float64], rounds: int, clock: Clock
 ) -> NDArray[np.uint16]:
-    """Return the choices of the ``rounds`` rounds before those with ``values``, last round first."""
+    """Return the choices of so many rounds before those with ``values``, the last round first."""
     from lastswitch.planning.backward import backward_choices
 
     choices = np.empty((rounds, len(values)), dtype=np.uint16)

@@ -79,7 +79,7 @@ def check_rounds(rule: Rule, length: int, repeats: bool) -> None:
         words = rule.when if isinstance(rule, Counting) and rule.when else getattr(rule, "per", "")
         raise RuleError(
             f"{rule!r} speaks of {words!r}, which only a calendar can turn into rounds; plan with "
-            "calendar=ls.Calendar(start, ...), or give rounds, within or every."
+            "rules=calendar.resolve(rules, length), or give rounds, within or every."
         )
     if repeats and isinstance(rule, Counting) and rule.every is not None and length % rule.every:
         raise RuleError(

@@ -23,10 +23,13 @@ _ROUNDING = 1e-9
 class TimeWords(Protocol):
     """What knows the rounds of words of time, such as a calendar."""
 
-    def rounds_of(self, when: str, length: int) -> Sequence[int]:
-        """Return the rounds (of ``length``) that ``when`` names, such as ``"sunday"``."""
+    def rounds(self, when: str, length: int, *, none_ok: bool) -> Sequence[int]:
+        """Return the rounds (of ``length``) that ``when`` names, such as ``"sunday"``.
 
-    def spans_of(self, per: str, length: int) -> Sequence[Span]:
+        With ``none_ok`` there may be none of them among these rounds.
+        """
+
+    def periods(self, per: str, length: int) -> Sequence[Span]:
         """Return every ``per`` (such as ``"week"``) that meets the rounds, first to last.
 
         Each is a pair (first round, round after the last); the first may begin before round 0 and
@@ -117,10 +120,10 @@ class Counting:
     def resolve(self, calendar: TimeWords, length: int) -> Counting:
         """Return the rule with its words of time turned into rounds by ``calendar``."""
         if self.per is not None:
-            spans = tuple((int(a), int(b)) for a, b in calendar.spans_of(self.per, length))
+            spans = tuple((int(a), int(b)) for a, b in calendar.periods(self.per, length))
             return replace(self, per=None, spans=spans)
         if self.when is not None:
-            rounds = sorted({int(t) for t in calendar.rounds_of(self.when, length)})
+            rounds = sorted({int(t) for t in calendar.rounds(self.when, length, none_ok=True)})
             return replace(self, when=None, spans=tuple((t, t + 1) for t in rounds))
         return self
 

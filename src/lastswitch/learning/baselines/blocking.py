@@ -35,6 +35,8 @@ class BlockingGreedy(Policy):
     [0, 1, 2, 0, 1, 2]
     """
 
+    learns = False
+
     def __init__(
         self, means: Sequence[float], delays: Sequence[int], *, initial: int | Sequence[int] = 1
     ) -> None:
@@ -68,8 +70,8 @@ class BlockingUCB(UCB1):
         Rounds from a play to the next that pays; 1 for an arm that is always ready.
     alpha
         Exploration; 2 in the original.
-    initial
-        States every subject starts in.
+    initial, rewards
+        As in :class:`~lastswitch.learning.Policy`.
 
     Examples
     --------
@@ -85,8 +87,9 @@ class BlockingUCB(UCB1):
         *,
         alpha: float = 2.0,
         initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
     ) -> None:
-        super().__init__(n_arms, alpha=alpha, initial=initial)
+        super().__init__(n_arms, alpha=alpha, initial=initial, rewards=rewards)
         self.delays = checked_delays(delays, self.n_arms)
 
     def choose(self, track: Track, allowed: Mask | None) -> int:

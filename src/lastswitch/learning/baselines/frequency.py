@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._checks import check_whole
+from lastswitch._checks import check_whole, is_number
 from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.learning.baselines.frequency_program import round_program, solve_program
+from lastswitch.learning.checks import check_cells, check_counted, check_like
 from lastswitch.learning.estimates import Estimates
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.tracks import FARTHEST, Track
 
 Floats = NDArray[np.float64]
 
@@ -28,9 +29,23 @@ class _Rounded(Policy):
     state. Where pay never falls with rest, a candidate that was passed over pays at least that.
     """
 
-    shared: ClassVar[tuple[str, ...]] = ("schedule",)
     #: Per arm: rest, run, offset, and what each play of the run pays. Empty until known.
     schedule: list[list[Any]]
+
+    def relearn(self, learned: dict[str, Any]) -> None:
+        """Take back what was learned, if its schedule can be followed."""
+        schedule = learned["schedule"]
+        for rest, run, offset, pays in schedule:
+            for number in (rest, run, offset):
+                check_whole("a pattern", number, 0, PolicyError)
+            if rest + run < 1 or len(pays) < run or not all(map(is_number, pays)):
+                raise PolicyError(f"a pattern of {rest} and {run} rounds with {pays!r:.60}.")
+        if len(schedule) not in (0, self.n_arms):
+            raise PolicyError(f"a schedule needs a pattern for each of the {self.n_arms} arms.")
+        for name in self.shared:
+            if name != "schedule":
+                check_like(name, learned[name], getattr(self, name))
+            setattr(self, name, learned[name])
 
     def _follow(self, track: Track, allowed: Mask | None) -> int:
         best, value = -1, -inf
@@ -101,6 +116,7 @@ class FrequencyPolicy(_Rounded):
     """
 
     shared: ClassVar[tuple[str, ...]] = ("schedule", "bound")
+    learns = False
 
     def __init__(
         self,
@@ -117,9 +133,10 @@ class FrequencyPolicy(_Rounded):
             )
         start = bandit.initial if initial is None else initial
         super().__init__(bandit.n_arms, initial=start, seed=seed)
-        check_whole("runs", runs, 1, PolicyError)
-        check_whole("depth", depth, 1, PolicyError)
-        self.bandit, self.runs, self.depth = bandit, runs, depth
+        self.runs = check_whole("runs", runs, 1, PolicyError)
+        self.depth = check_whole("depth", depth, 1, PolicyError)
+        check_cells("the program", self.n_arms * self.runs * self.depth)
+        self.bandit = bandit
         #: The program's value: no policy with runs and rests this short averages more.
         self.bound = self._commit(*bandit.tables(depth, runs), runs)
 
@@ -143,8 +160,8 @@ class ExploreThenCommit(_Rounded):
         Rounds there will be: exploration takes about T^{2/3} of them.
     runs, depth
         Longest run and rest of a pattern.
-    initial
-        States every subject starts in.
+    initial, rewards
+        As in :class:`~lastswitch.learning.Policy`.
     seed
         Seeds the patterns and offsets.
 
@@ -155,7 +172,7 @@ class ExploreThenCommit(_Rounded):
     5
     """
 
-    shared: ClassVar[tuple[str, ...]] = ("schedule", "counts", "sums", "plan", "next")
+    shared: ClassVar[tuple[str, ...]] = ("schedule", "counts", "sums", "next")
 
     def __init__(
         self,
@@ -165,12 +182,14 @@ class ExploreThenCommit(_Rounded):
         runs: int = 1,
         depth: int = 12,
         initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
         seed: int = 0,
     ) -> None:
-        super().__init__(n_arms, initial=initial, seed=seed)
-        for name, value in (("horizon", horizon), ("runs", runs), ("depth", depth)):
-            check_whole(name, value, 1, PolicyError)
-        self.horizon, self.runs, self.depth = horizon, runs, depth
+        super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed)
+        self.horizon = check_whole("horizon", horizon, 1, PolicyError, FARTHEST)
+        self.runs = check_whole("runs", runs, 1, PolicyError)
+        self.depth = check_whole("depth", depth, 1, PolicyError)
+        check_cells("its exploration", self.n_arms * (self.depth**2 + self.runs))
         # A pass visits every rest of every arm, and its streaks, in about n_arms * depth rounds
         # per rest; T^{2/3} rounds of exploration balance its cost and what it teaches.
         self.plan = _exploration(self.n_arms, depth, runs)
@@ -196,9 +215,11 @@ class ExploreThenCommit(_Rounded):
         """Add the reward to its (arm, state)."""
         self._seen.add(pull.arm, pull.tau, reward)
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was seen."""
-        super().restore(state)
+        super().relearn(learned)
+        check_counted(self.counts, self.sums)
+        check_whole("next", self.next, 0, PolicyError)
         self._seen.counts, self._seen.sums = self.counts, self.sums
 
     def _learned(self) -> None:

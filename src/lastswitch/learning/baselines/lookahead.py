@@ -11,6 +11,7 @@ import numpy as np
 
 from lastswitch._checks import check_choice, check_positive, check_whole
 from lastswitch.errors import PolicyError
+from lastswitch.learning.checks import check_cells, check_counted
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
@@ -39,8 +40,8 @@ class Lookahead(Policy):
         ``"thompson"``: Σ of draws from the posteriors.
     noise, spread
         Standard deviations of a reward, and of the prior around 1/2.
-    initial
-        States every subject starts in.
+    initial, rewards
+        As in :class:`~lastswitch.learning.Policy`.
     seed
         Seeds the draws.
 
@@ -66,11 +67,13 @@ class Lookahead(Policy):
         noise: float = 0.5,
         spread: float = 0.5,
         initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
         seed: int = 0,
     ) -> None:
-        super().__init__(n_arms, initial=initial, seed=seed)
-        check_whole("steps", steps, 1, PolicyError)
-        check_whole("depth", depth, 1, PolicyError)
+        super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed)
+        steps = check_whole("steps", steps, 1, PolicyError, 17)
+        depth = check_whole("depth", depth, 1, PolicyError)
+        check_cells("its table", self.n_arms * depth)
         check_choice("method", method, ("ucb", "thompson"), PolicyError)
         if self.n_arms**steps > _MOST_SEQUENCES:
             raise PolicyError(
@@ -101,6 +104,11 @@ class Lookahead(Policy):
         self.counts[pull.arm, column] += 1.0
         self.sums[pull.arm, column] += reward
 
+    def relearn(self, learned: dict[str, Any]) -> None:
+        """Take back what was seen."""
+        super().relearn(learned)
+        check_counted(self.counts, self.sums)
+
     def _best(self, track: Track, allowed: Mask | None) -> list[int]:
         """Return the sequence of largest score."""
         delays = np.array([waited(tau) for tau in track.state()])
@@ -113,7 +121,7 @@ class Lookahead(Policy):
             score = drawn[arms, columns].sum(axis=1)
         else:
             spread = _variance_of_sum(variance[arms, columns], arms * self.depth + columns)
-            turns = (len(self._rewards) + self.steps) ** 2 * len(arms) * self.depth
+            turns = (self.n_asked + self.steps) ** 2 * len(arms) * self.depth
             score = mean[arms, columns].sum(axis=1) + sqrt(2.0 * log(turns)) * np.sqrt(spread)
         if allowed is not None:
             score = np.where(np.array(allowed)[arms].all(axis=1), score, -np.inf)

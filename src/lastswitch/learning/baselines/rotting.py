@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lastswitch._checks import check_positive
+from lastswitch.errors import PolicyError
 from lastswitch.learning.baselines.stateless import least_asked, playable
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
@@ -35,8 +36,8 @@ class RAWUCB(Policy):
         Exploration; the paper's experiments use 1.4.
     sigma
         Sub-Gaussian scale of the noise; 1/2 for rewards in [0, 1].
-    initial
-        States every subject starts in.
+    initial, rewards
+        As in :class:`~lastswitch.learning.Policy`.
 
     Examples
     --------
@@ -57,11 +58,12 @@ class RAWUCB(Policy):
         alpha: float = 1.4,
         sigma: float = 0.5,
         initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
     ) -> None:
         from lastswitch._kernels import announce
         from lastswitch.learning.baselines.rotting_index import largest_index
 
-        super().__init__(n_arms, initial=initial)
+        super().__init__(n_arms, initial=initial, rewards=rewards)
         announce("rotting", largest_index)
         self.alpha, self.sigma = check_positive("alpha", alpha), check_positive("sigma", sigma)
         self.asked = [0] * self.n_arms
@@ -76,7 +78,7 @@ class RAWUCB(Policy):
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the arm with the largest index; one never told comes first."""
         mask = None if allowed is None else np.array(allowed)
-        root = self.sigma * sqrt(2.0 * self.alpha * log(len(self._rewards) + 1))
+        root = self.sigma * sqrt(2.0 * self.alpha * log(self.n_asked + 1))
         arm = self._largest(self.windows, root, mask)
         if not self.told[arm]:
             arms = range(self.n_arms) if allowed is None else playable(allowed)
@@ -99,9 +101,12 @@ class RAWUCB(Policy):
             place += 1
             size += size
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was told."""
-        super().restore(state)
+        super().relearn(learned)
+        told = max(self.told)
+        if not (min(*self.asked, *self.told) >= 0 and told < 2 ** (_LEVELS - 1)):
+            raise PolicyError(f"no arm can have been told {told} rewards.")
         self._bind()
 
     def _bind(self) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._checks import check_positive
+from lastswitch._checks import check_positive, check_whole
+from lastswitch.errors import PolicyError
+from lastswitch.learning.checks import check_counted
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import Track
 
@@ -25,8 +27,8 @@ class UCB1(Policy):
         Number of arms.
     alpha
         Exploration; 2 in the original.
-    initial
-        States every subject starts in.
+    initial, rewards
+        As in :class:`~lastswitch.learning.Policy`.
 
     Examples
     --------
@@ -41,9 +43,14 @@ class UCB1(Policy):
     shared = ("asked", "counts", "sums")
 
     def __init__(
-        self, n_arms: int, *, alpha: float = 2.0, initial: int | Sequence[int] = 1
+        self,
+        n_arms: int,
+        *,
+        alpha: float = 2.0,
+        initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
     ) -> None:
-        super().__init__(n_arms, initial=initial)
+        super().__init__(n_arms, initial=initial, rewards=rewards)
         self.alpha = check_positive("alpha", alpha)
         self.asked = [0] * self.n_arms
         self.counts = [0] * self.n_arms
@@ -56,7 +63,7 @@ class UCB1(Policy):
 
     def _best(self, arms: Sequence[int]) -> int:
         """Return which of ``arms`` to play, and count it as asked."""
-        root = sqrt(self.alpha * log(len(self._rewards) + 1))
+        root = sqrt(self.alpha * log(self.n_asked + 1))
         best, value, read = -1, -inf, self._read
         for arm in arms:
             mean, width = read[arm]
@@ -75,9 +82,11 @@ class UCB1(Policy):
         total = self.sums[arm] = self.sums[arm] + reward
         self._read[arm] = (total / n, n**-0.5)
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was told."""
-        super().restore(state)
+        super().relearn(learned)
+        check_counted(self.counts, self.sums)
+        check_counted(self.asked, [0] * self.n_arms)
         self._bind()
 
     def _bind(self) -> None:
@@ -97,8 +106,8 @@ class ThompsonSampling(Policy):
     ----------
     n_arms
         Number of arms.
-    initial
-        States every subject starts in.
+    initial, rewards
+        As in :class:`~lastswitch.learning.Policy`.
     seed
         Seeds the draws.
 
@@ -114,11 +123,18 @@ class ThompsonSampling(Policy):
 
     shared = ("posteriors", "numbers", "used")
 
-    def __init__(self, n_arms: int, *, initial: int | Sequence[int] = 1, seed: int = 0) -> None:
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        initial: int | Sequence[int] = 1,
+        rewards: Sequence[float] = (0.0, 1.0),
+        seed: int = 0,
+    ) -> None:
         from lastswitch._kernels import announce
         from lastswitch.learning.baselines.beta_draws import largest_draw
 
-        super().__init__(n_arms, initial=initial, seed=seed)
+        super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed)
         announce("sampling", largest_draw)
         self._largest = largest_draw
         self.posteriors = np.ones((2, self.n_arms))
@@ -149,13 +165,15 @@ class ThompsonSampling(Policy):
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Move the arm's posterior."""
-        success = 1.0 if reward > 1.0 else reward if reward > 0.0 else 0.0
-        self._entries[pull.arm] += success
-        self._entries[pull.arm + self.n_arms] += 1.0 - success
+        self._entries[pull.arm] += reward
+        self._entries[pull.arm + self.n_arms] += 1.0 - reward
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def relearn(self, learned: dict[str, Any]) -> None:
         """Take back the posteriors and what was drawn ahead."""
-        super().restore(state)
+        super().relearn(learned)
+        if self.posteriors.min() < 1.0:
+            raise PolicyError("a posterior begins with one success and one failure.")
+        check_whole("used", self.used, 0, PolicyError, self.numbers.shape[1])
         self._bind()
 
     def _bind(self) -> None:

@@ -1,0 +1,125 @@
+"""What a policy can be built from, and what a snapshot of one can hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lastswitch._checks import check_list, is_number
+from lastswitch.errors import InputTypeError, PolicyError
+from lastswitch.learning.tracks import FARTHEST
+from lastswitch.states import as_array
+
+#: More arms, or more numbers learned, than any machine's memory is asked for.
+MOST_ARMS, MOST_CELLS = 1_000_000, 20_000_000
+#: The largest finite reward.
+FINITE = float(np.finfo(float).max)
+
+
+def check_like(name: str, given: Any, model: Any) -> None:
+    """Refuse what differs from ``model`` in type or shape, or is not finite where that is.
+
+    Examples
+    --------
+    >>> check_like("counts", [1, 2], [0, 0])
+    >>> check_like("counts", [1, "2"], [0, 0])
+    Traceback (most recent call last):
+    lastswitch.errors.PolicyError: counts[1] must be like 0, got '2'.
+    """
+    if isinstance(model, np.ndarray):
+        alike = isinstance(given, np.ndarray) and given.dtype == model.dtype
+        if not (alike and given.shape == model.shape):
+            raise PolicyError(f"{name} must be an array of {model.dtype} of shape {model.shape}.")
+        if np.isnan(given).any() or (np.isinf(given).any() and np.isfinite(model).all()):
+            raise PolicyError(f"{name} must hold finite numbers.")
+    elif isinstance(model, list) and isinstance(given, list) and len(model) == len(given):
+        for k, (one, other) in enumerate(zip(given, model, strict=True)):
+            check_like(f"{name}[{k}]", one, other)
+    elif type(given) is not type(model) or isinstance(model, list):
+        raise PolicyError(f"{name} must be like {model!r:.60}, got {given!r:.60}.")
+    elif isinstance(given, float) and not math.isfinite(given):
+        raise PolicyError(f"{name} must be finite, got {given}.")
+
+
+def check_counted(counts: ArrayLike, sums: ArrayLike) -> None:
+    """Refuse sums that so many rewards between 0 and 1 cannot have."""
+    n, total = np.asarray(counts, dtype=float), np.asarray(sums, dtype=float)
+    if not ((n >= 0).all() and (total >= 0).all() and (total <= n * (1 + 1e-9) + 1e-9).all()):
+        raise PolicyError("what was counted and what was paid do not go together.")
+
+
+def check_cells(what: str, cells: int) -> None:
+    """Refuse a table that would not fit in memory."""
+    if cells > MOST_CELLS:
+        raise PolicyError(f"{what} would be {cells} numbers; at most {MOST_CELLS} are kept.")
+
+
+def generator_state(rng: np.random.Generator | None) -> dict[str, Any] | None:
+    """Return where ``rng`` stands, as JSON-able values."""
+    return None if rng is None else dict(rng.bit_generator.state)
+
+
+def generator_from(
+    state: dict[str, Any] | None, like: np.random.Generator | None
+) -> np.random.Generator | None:
+    """Return a generator of the kind of ``like`` that stands where :func:`generator_state` said.
+
+    Examples
+    --------
+    >>> rng, twin = np.random.default_rng(3), np.random.default_rng(4)
+    >>> bool(generator_from(generator_state(rng), twin).random() == rng.random())
+    True
+    """
+    if state is None or like is None:
+        if not (state is None and like is None):
+            raise PolicyError("random numbers are drawn with a seed, and only then.")
+        return None
+    bits = type(like.bit_generator)()
+    try:
+        bits.state = state
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise PolicyError(f"the generator cannot stand at {state!r:.60}.") from error
+    return np.random.Generator(bits)
+
+
+def check_subject(subject: Any) -> None:
+    """Refuse what a file cannot hold as the name of a subject."""
+    if subject is None or (type(subject) is int and abs(subject) < 2**63):
+        return
+    if not isinstance(subject, str):
+        raise InputTypeError(
+            f"a subject is a string, an integer or None, got {subject!r:.60} "
+            f"({type(subject).__name__}); pass a name that a file can hold."
+        )
+    try:
+        subject.encode()
+    except UnicodeEncodeError:
+        raise PolicyError(
+            f"subject {subject!r:.60} holds half a character (a lone surrogate); correct the name."
+        ) from None
+
+
+def check_range(rewards: Sequence[float]) -> tuple[float, float]:
+    """Return the smallest and the largest reward."""
+    ends = check_list("rewards", rewards, "the smallest and the largest")
+    if len(ends) == 2 and all(map(is_number, ends)):
+        low, high = float(ends[0]), float(ends[1])
+        if low < high and math.isfinite(high - low):
+            return low, high
+    raise PolicyError(
+        f"rewards must be the smallest and the largest there can be, both finite, got {rewards!r}."
+    )
+
+
+def start_states(initial: int | Sequence[int], n_arms: int) -> tuple[int, ...]:
+    """Return one start state per arm."""
+    states = as_array(initial)
+    if states.dtype.kind not in "iu" or states.shape not in ((), (n_arms,)):
+        raise PolicyError(f"start states must be one integer or {n_arms} of them, got {initial!r}.")
+    if states.max() > FARTHEST or states.min() < -FARTHEST:
+        raise PolicyError(f"start states must lie within ±{FARTHEST}, got {initial!r}.")
+    return tuple(np.broadcast_to(states, n_arms).tolist())

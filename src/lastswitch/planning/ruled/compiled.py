@@ -1,0 +1,373 @@
+"""A ruled problem as its solvers see it: arms as automata, and monitors that hear them.
+
+Counters that hear one arm only are multiplied into that arm's automaton. The others stay apart as
+*monitors*. Arms that every monitor hears alike are of one *kind*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
+from lastswitch.planning.automata import Automata, StateArray, block_automata
+from lastswitch.planning.machines import Machines, as_machines, minimal
+from lastswitch.planning.problem import BlockProblem, Terminal
+from lastswitch.planning.ruled.counters import Counter, Table, counters_of, relabelled, tabulated
+from lastswitch.planning.ruled.prices import Heard
+from lastswitch.planning.ruled.problem import RoundsPlayed, RuledProblem
+from lastswitch.rules import Rule
+
+
+@dataclass(frozen=True, eq=False)
+class Monitors:
+    """Counters that hear several arms, in one set of arrays.
+
+    State ``s`` moves on event ``e`` to ``after[s, e]`` (-1: forbidden) and pays ``pay[s, e]``.
+    Monitor ``m`` has the states ``offset[m, t] .. offset[m, t+1] - 1`` in round ``t`` and begins
+    in ``root[m]``. An event ``n + base * n'`` is n plays heard as its first letter and n' as its
+    second; ``column[m, letter, t]`` numbers the prices of letters, some of which share one.
+    """
+
+    offset: IntArray
+    after: StateArray
+    pay: FloatArray
+    root: StateArray
+    base: int
+    column: IntArray
+    n_columns: int
+
+    def __len__(self) -> int:
+        return len(self.root)
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """Arms, monitors, and how many plays a round has.
+
+    Parameters
+    ----------
+    automata
+        The arms with the counters that hear one of them only.
+    kinds
+        The kind of each arm.
+    watch
+        Table (kinds, monitors): what each monitor hears of a play of each kind.
+    monitors
+        The other counters.
+    plays, silence
+        As in :class:`RuledProblem`.
+    """
+
+    automata: Automata
+    kinds: IntArray
+    watch: IntArray
+    monitors: Monitors
+    plays: tuple[int, int]
+    silence: float
+
+    @property
+    def length(self) -> int:
+        """How many rounds there are."""
+        return self.automata.length
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are."""
+        return self.automata.n_arms
+
+    @cached_property
+    def machines(self) -> Machines | None:
+        """The arms as minimal machines whose arcs say the kind in ``who``; None: no schedule."""
+        a = self.automata
+        machines = as_machines(a)
+        owner = np.empty(len(a.idle), np.int32)
+        owner[:] = self._kind_of_states
+        return minimal(machines._replace(who=owner))
+
+    @cached_property
+    def _kind_of_states(self) -> IntArray:
+        """Return the kind of the arm each state belongs to; states are not shared by kinds."""
+        a = self.automata
+        kind = np.full(len(a.idle), -1)
+        kind[a.root] = self.kinds
+        for t in range(a.length):
+            here = np.arange(a.offset[t], a.offset[t + 1])
+            for after in (a.idle[here], a.pull[here]):
+                there = after >= 0
+                kind[after[there]] = kind[here[there]]
+        return kind
+
+    @cached_property
+    def heard(self) -> Heard:
+        """The monitors as kernels take them."""
+        m = self.monitors
+        events = np.arange(m.after.shape[1])
+        return Heard(
+            *(m.offset, m.after, m.pay, m.root, m.column, self.watch),
+            said=np.stack([self.watch % m.base, self.watch // m.base]),
+            counts=np.stack([events % m.base, events // m.base]),
+            least=self.plays[0],
+            most=self.plays[1],
+            silence=self.silence,
+        )
+
+    def without_pays(self) -> Compiled:
+        """Return the same schedules, all worth nothing."""
+        a, m = self.automata, self.monitors
+        return replace(
+            self,
+            automata=a._replace(pay=np.zeros_like(a.pay), final=np.zeros_like(a.final)),
+            monitors=replace(m, pay=np.zeros_like(m.pay)),
+            silence=0.0,
+        )
+
+    def value(self, rounds: RoundsPlayed) -> float:
+        """Return what a schedule is worth by the automata; minus infinity if it is forbidden.
+
+        Examples
+        --------
+        >>> from lastswitch import rules as r
+        >>> from lastswitch.planning.problem import BlockProblem
+        >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
+        >>> arms = compiled(RuledProblem(block, rules=[r.apart([0, 1], 2)], plays=(0, 1)))
+        >>> arms.value(((0,), (), (1,))), arms.value(((0,), (0,), ()))
+        (1.0, -inf)
+        """
+        a, m = self.automata, self.monitors
+        state, memory = a.root.copy(), m.root.copy()
+        total = 0.0
+        for arms in rounds:
+            if not self.plays[0] <= len(arms) <= self.plays[1]:
+                return -np.inf
+            chosen = list(arms)
+            after = a.idle[state]
+            after[chosen] = a.pull[state[chosen]]
+            event = self.watch[self.kinds[chosen]].sum(axis=0)
+            if after.min(initial=0) < 0 or m.after[memory, event].min(initial=0) < 0:
+                return -np.inf
+            total += float(a.pay[state[chosen]].sum() + m.pay[memory, event].sum())
+            total += self.silence * (self.plays[1] - len(chosen))
+            state, memory = after, m.after[memory, event]
+        return total + float(a.final[state - a.offset[-2]].sum())
+
+
+def compiled(problem: RuledProblem) -> Compiled:
+    """Return the automata and monitors of a block problem under rules."""
+    counters = rule_counters(
+        problem.bound_rules, problem.length, problem.plays[1], problem.history
+    )
+    return assembled(
+        plain_arms(problem), counters, problem.allowed, problem.plays, problem.silence
+    )
+
+
+def rule_counters(
+    rules: Sequence[Rule], length: int, most_plays: int, history: RoundsPlayed
+) -> list[Counter]:
+    """Return the counters of all rules, those that mean the same once."""
+    counters: dict[object, Counter] = {}
+    for rule in rules:
+        for counter in counters_of(rule, length, most_plays, history):
+            heard = tuple(sorted(counter.letters.items()))
+            again = (counter.key, heard) if counter.cost is None else object()
+            counters.setdefault(again, counter)
+    return list(counters.values())
+
+
+def plain_arms(problem: RuledProblem) -> Automata:
+    """Return the arms without masks and rules, each free to idle."""
+    block = problem.block
+    rows = slice(None) if block.n_arms > 1 else [0, 0]  # an only arm could not idle
+    end = block.terminal
+    if end is not None:
+        end = Terminal(end.rest[rows], end.streak[rows], end.unplayed[rows])
+    free = BlockProblem(
+        *(table[rows] for table in (block.rest, block.streak, block.first)),
+        run=block.run[rows],
+        distinct_start=block.distinct_start,
+        terminal=end,
+    )
+    arms = block_automata(free)
+    return Automata.of(
+        *(arms.offset, arms.idle, arms.pull, arms.pay, arms.final),
+        root=arms.root[: block.n_arms],
+        twins=arms.twins[: block.n_arms],
+    )
+
+
+def assembled(
+    arms: Automata,
+    counters: Sequence[Counter],
+    allowed: BoolArray,
+    plays: tuple[int, int],
+    silence: float,
+) -> Compiled:
+    """Return the compiled problem of some arms and counters."""
+    n_arms, length = arms.n_arms, arms.length
+    folded: list[list[Counter]] = [[] for _ in range(n_arms)]
+    watching: list[Counter] = []
+    for counter in counters:
+        heard = list(counter.letters)
+        if len(heard) == 1 and _pays_on_plays_only(counter):
+            folded[heard[0]].append(counter)
+            continue
+        if not heard and counter.cost is None and _never_fails(counter, length):
+            continue
+        watching.append(counter)
+        if _excludes(counter):  # what holds for all together holds for each: a tighter bound
+            for arm in heard:
+                folded[arm].append(relabelled(counter, [arm]))
+    letters = np.zeros((n_arms, len(watching)), np.int64)
+    for m, counter in enumerate(watching):
+        for arm, letter in counter.letters.items():
+            letters[arm, m] = letter
+    watch, kinds = np.unique(letters, axis=0, return_inverse=True)
+    return Compiled(
+        automata=_folded(arms, folded, allowed, kinds.reshape(-1)),
+        kinds=kinds.reshape(-1),
+        watch=watch,
+        monitors=_monitors(watching, letters, length, plays),
+        plays=plays,
+        silence=silence,
+    )
+
+
+def _pays_on_plays_only(counter: Counter) -> bool:
+    """Tell whether a counter can be part of an arm, whose idling pays nothing."""
+    rule = counter.rule
+    return counter.cost is None or getattr(rule, "most", 0) is not None
+
+
+def _never_fails(counter: Counter, length: int) -> bool:
+    """Tell whether a counter that hears nobody is content with that."""
+    state = counter.start
+    for t in range(length):
+        state, wrong = counter.step(t, state, 0)
+        if wrong:
+            return False
+    return True
+
+
+def _excludes(counter: Counter) -> bool:
+    """Tell whether a counter forbids two plays in a window, of one arm or of two."""
+    return counter.cost is None and getattr(counter.rule, "most", None) == 1
+
+
+def _folded(
+    arms: Automata, counters: list[list[Counter]], allowed: BoolArray, kinds: IntArray
+) -> Automata:
+    """Return the arms multiplied by their own counters, without what the mask forbids.
+
+    All arms at once, round by round: a state is an arm, its own state and its counters'.
+    """
+    d, n_arms = arms.length, arms.n_arms
+    tables, table_of = _arm_tables(counters, d)
+    c_idle, c_pull, c_pay, c_root = _stacked(tables)
+    C, S = len(c_idle), len(arms.idle)
+    here = (np.arange(n_arms) * S + arms.root) * C + c_root[table_of]
+    begins, idles, pulls, pays = [0], [], [], []
+    for t in range(d):
+        owner, s, c = here // (S * C), here // C % S, here % C
+        idle, pull = arms.idle[s].astype(np.int64), arms.pull[s].astype(np.int64)
+        rests = (idle >= 0) & (c_idle[c] >= 0)
+        plays = (pull >= 0) & (c_pull[c] >= 0) & allowed[t, owner]
+        idle = np.where(rests, (owner * S + idle) * C + c_idle[c], -1)
+        pull = np.where(plays, (owner * S + pull) * C + c_pull[c], -1)
+        after = np.unique(np.concatenate([idle[rests], pull[plays]]))
+        begins.append(begins[-1] + len(here))
+        idles.append(np.where(rests, begins[-1] + np.searchsorted(after, idle), -1))
+        pulls.append(np.where(plays, begins[-1] + np.searchsorted(after, pull), -1))
+        pays.append(np.where(plays, arms.pay[s] + c_pay[c], 0.0))
+        here = after
+    begins.append(begins[-1] + len(here))
+    none = np.full(len(here), -1)
+    label: dict[object, int] = {}
+    twins = [
+        label.setdefault((int(arms.twins[i]), int(kinds[i]), _likeness(counters[i])), i)
+        for i in range(n_arms)
+    ]
+    return Automata.of(
+        offset=begins,
+        idle=np.concatenate([*idles, none]),
+        pull=np.concatenate([*pulls, none]),
+        pay=np.concatenate([*pays, np.zeros(len(here))]),
+        final=arms.final[here // C % S - arms.offset[-2]],
+        root=np.arange(n_arms),
+        twins=twins,
+    )
+
+
+def _likeness(counters: list[Counter]) -> tuple[object, ...]:
+    return tuple(counter.key for counter in counters)
+
+
+def _arm_tables(counters: list[list[Counter]], length: int) -> tuple[list[Table], IntArray]:
+    """Return the joint table of each arm's counters, each different one once, and whose is whose."""
+    tables: list[Table] = []
+    known: dict[object, int] = {}
+    table_of = []
+    for own in counters:
+        letters = [next(iter(counter.letters.values())) for counter in own]
+        like = (_likeness(own), tuple(letters))
+        if like not in known:
+            known[like] = len(tables)
+            tables.append(tabulated(own, [[0] * len(own), letters], length))
+        table_of.append(known[like])
+    return tables, np.array(table_of)
+
+
+def _stacked(tables: list[Table]) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+    """Return tables of two events behind one another: idle and pull moves, pays, roots."""
+    begin = np.cumsum([0, *(len(table.after) for table in tables)])
+    moves = [np.where(x.after >= 0, x.after + b, -1) for x, b in zip(tables, begin, strict=False)]
+    after = np.concatenate(moves)
+    pay = np.concatenate([table.pay for table in tables])
+    return after[:, 0], after[:, 1], pay[:, 1], begin[:-1]
+
+
+def _monitors(
+    counters: Sequence[Counter], letters: IntArray, length: int, plays: tuple[int, int]
+) -> Monitors:
+    """Return the tables of the counters that stay apart."""
+    base = plays[1] + 1
+    size = base * base if letters.max(initial=0) >= base else base
+    offset = np.zeros((len(counters), length + 2), np.int64)
+    column = np.zeros((len(counters), 2, length), np.int64)
+    after, pay, total, columns = [np.zeros((0, size), np.int64)], [np.zeros((0, size))], 0, 0
+    for m, counter in enumerate(counters):
+        heard = sorted(_events(letters[:, m], plays))
+        table = tabulated([counter], [(event,) for event in heard], length)
+        moves = np.full((len(table.after), size), -1)
+        pays = np.zeros((len(table.after), size))
+        moves[:, heard] = np.where(table.after >= 0, table.after + total, -1)
+        pays[:, heard] = table.pay
+        offset[m] = table.offset + total
+        total += len(table.after)
+        after.append(moves)
+        pay.append(pays)
+        for letter in range(1 if letters[:, m].max(initial=0) < base else 2):
+            _, which = np.unique(counter.shared, return_inverse=True)
+            column[m, letter] = columns + which
+            columns += int(which.max()) + 1
+    return Monitors(
+        offset=offset,
+        after=np.concatenate(after).astype(np.int32),
+        pay=np.concatenate(pay),
+        root=offset[:, 0].astype(np.int32),
+        base=base,
+        column=column,
+        n_columns=columns,
+    )
+
+
+def _events(letters: IntArray, plays: tuple[int, int]) -> set[int]:
+    """Return every sum of letters that a round of so many different arms can have."""
+    sums: list[set[int]] = [{0}, *(set() for _ in range(plays[1]))]
+    for letter in letters.tolist():
+        for n in range(plays[1], 0, -1):
+            sums[n] |= {event + letter for event in sums[n - 1]}
+    return set().union(*sums[plays[0] :])

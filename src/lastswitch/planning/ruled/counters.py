@@ -1,0 +1,339 @@
+"""A rule as counters: small automata that hear, round by round, how often their arms are played.
+
+A counter knows a few arms by a *letter* each; a round is heard as an *event*, the sum of the
+letters of the arms it plays. What a counter must remember is any hashable state; its step is a
+plain function of (round, state, event), so a new kind of rule is a few lines. :func:`tabulated`
+lists the states that can be reached, round by round, as arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from lastswitch.errors import RuleError
+from lastswitch.planning._tables import FloatArray, IntArray
+from lastswitch.rules.records import Counting, Rule, Succession, Window
+
+#: States a counter may have over all rounds.
+MOST_STATES = 300_000
+#: (round, state, event) -> (next state, violations)
+Step = Callable[[int, Hashable, int], tuple[Hashable, int]]
+
+
+@dataclass(frozen=True)
+class Counter:
+    """One rule, or a part of one, as an automaton.
+
+    Parameters
+    ----------
+    letters
+        What each arm it hears is heard as.
+    start
+        Its state before round 0.
+    step
+        How it moves, and how many violations that is.
+    cost
+        What a violation costs; None: it may not happen.
+    shared
+        A label per round; rounds with the same label are alike to it but for how many plays they
+        have in all, so that one price serves them.
+    rule
+        The rule it is a part of, for messages.
+    key
+        Counters with equal keys step alike: they differ in the arms they hear at most.
+    """
+
+    letters: dict[int, int]
+    start: Hashable
+    step: Step
+    cost: float | None
+    shared: tuple[int, ...]
+    rule: Rule
+    key: Hashable
+
+
+class Table(NamedTuple):
+    """A counter's states and moves, round by round.
+
+    States of round ``t`` are ``offset[t] .. offset[t+1] - 1``. Event ``e`` moves state ``s`` to
+    ``after[s, e]`` (-1: forbidden) and pays ``pay[s, e]``.
+    """
+
+    offset: IntArray
+    after: IntArray
+    pay: FloatArray
+
+    @property
+    def root(self) -> int:
+        """The state before round 0."""
+        return 0
+
+
+def counters_of(
+    rule: Rule, length: int, most_plays: int, history: Sequence[Sequence[int]]
+) -> list[Counter]:
+    """Return the counters of a rule whose arms are numbers.
+
+    Examples
+    --------
+    >>> from lastswitch.rules import apart, rest
+    >>> len(counters_of(apart([0, 1], 3), 6, 1, ())), len(counters_of(rest([0, 1], 3), 6, 1, ()))
+    (1, 2)
+    """
+    if isinstance(rule, Succession):
+        return [_succession(rule, length, most_plays, history)]
+    # Nothing at all of a group is nothing of each of its arms.
+    none_of_each = rule.hard and rule.most == 0 and not rule.least
+    counters: list[Counter] = []
+    for who in [(arm,) for arm in rule.who] if rule.each or none_of_each else [rule.who]:
+        windows = rule.windows(length)
+        heard = [sum(arm in who for arm in arms) for arms in history]
+        if rule.within is not None:
+            counters += [_sliding(rule, who, part, heard, length) for part in _parts(windows)]
+        else:
+            for part in _parts(windows):
+                counters += [_fixed(rule, who, chain, heard, length) for chain in _chains(part)]
+    return counters
+
+
+def _parts(windows: list[Window]) -> Iterable[list[Window]]:
+    """Return the windows as asking for most plays only, and for least plays only."""
+    if any(window.most is not None for window in windows):
+        yield [window._replace(least=0) for window in windows]
+    if any(window.least for window in windows):
+        yield [window._replace(most=None) for window in windows]
+
+
+def _chains(windows: list[Window]) -> list[list[Window]]:
+    """Return the windows sorted into lists in which none overlap."""
+    chains: list[list[Window]] = []
+    for window in windows:
+        for chain in chains:
+            if chain[-1].stop <= window.start:
+                chain.append(window)
+                break
+        else:
+            chains.append([window])
+    return chains
+
+
+def _sliding(
+    rule: Counting, who: tuple[int, ...], windows: list[Window], heard: list[int], length: int
+) -> Counter:
+    """Count in the last so many rounds: the state is the ages of the latest plays in them."""
+    width, (_, _, least, most) = windows[0].stop - windows[0].start, windows[0]
+    memory = least if most is None else most
+    past = [age for age, n in enumerate(reversed(heard), start=1) for _ in range(n) if age < width]
+    start = tuple(past[:memory])
+    # By round: what a window that reaches back asks for; nothing if its beginning is unknown.
+    asks = [
+        0 if w.start < -len(heard) else least if w.start >= 0 else min(
+            least, sum(heard[len(heard) + w.start :]) + w.stop
+        )
+        for w in windows
+    ]
+
+    def too_many(_: int, state: Hashable, event: int) -> tuple[Hashable, int]:
+        ages: tuple[int, ...] = state  # type: ignore[assignment]
+        over = max(0, len(ages) + event - memory)
+        ages = ((0,) * event + ages)[:memory]
+        return tuple(age + 1 for age in ages if age + 1 < width), over
+
+    def too_few(t: int, state: Hashable, event: int) -> tuple[Hashable, int]:
+        ages: tuple[int, ...] = state  # type: ignore[assignment]
+        ages = ((0,) * event + ages)[:memory]
+        lack = max(0, asks[t] - len(ages))
+        return tuple(age + 1 for age in ages if age + 1 < width), lack
+
+    reaching = tuple(asks[: width - 1]) if most is None else ()
+    return Counter(
+        letters=dict.fromkeys(who, 1),
+        start=start,
+        step=too_many if most is not None else too_few,
+        cost=rule.cost,
+        shared=tuple(range(length)),
+        rule=rule,
+        key=("sliding", width, least, most, start, reaching, rule.cost),
+    )
+
+
+def _fixed(
+    rule: Counting, who: tuple[int, ...], windows: list[Window], heard: list[int], length: int
+) -> Counter:
+    """Count in windows that do not overlap: the state is the plays of the current one so far."""
+    at: list[Window | None] = [None] * length
+    for window in windows:
+        for t in range(max(window.start, 0), min(window.stop, length)):
+            at[t] = window
+    first = at[0]
+    start, lost = 0, 0
+    if first is not None and first.start < 0:
+        known = max(first.start, -len(heard))
+        start = sum(heard[len(heard) + known :]) if known < 0 else 0
+        if first.most is None:
+            unknown = first.start < -len(heard) or first.stop > length
+            asked = 0 if unknown else min(first.least, start + first.stop)
+            lost = first.least - asked
+    start = min(start, _cap(first))
+
+    def step(t: int, state: Hashable, event: int) -> tuple[Hashable, int]:
+        count: int = state  # type: ignore[assignment]
+        window = at[t]
+        if window is None:
+            return 0, 0
+        wrong = 0
+        if window.most is not None:
+            wrong = max(0, count + event - window.most) - max(0, count - window.most)
+        count = min(count + event, _cap(window))
+        if t + 1 < window.stop:
+            return count, wrong
+        if window.least and window.stop <= length:
+            wrong += max(0, window.least - (lost if window is first else 0) - count)
+        return 0, wrong
+
+    shared = tuple(-1 - t if w is None else w.start for t, w in enumerate(at))
+    return Counter(
+        letters=dict.fromkeys(who, 1),
+        start=start,
+        step=step,
+        cost=rule.cost,
+        shared=shared,
+        rule=rule,
+        key=("fixed", tuple(windows), start, lost, rule.cost),
+    )
+
+
+def _cap(window: Window | None) -> int:
+    """Return how far plays in a window need be counted."""
+    if window is None:
+        return 0
+    return window.least if window.most is None else window.most
+
+
+def _succession(
+    rule: Succession, length: int, most_plays: int, history: Sequence[Sequence[int]]
+) -> Counter:
+    """Remember whether ``whom`` was played the round before; ``who`` counts 1, ``whom`` base."""
+    base = most_plays + 1
+    letters = {
+        arm: (arm in rule.who) + base * (arm in rule.whom) for arm in {*rule.who, *rule.whom}
+    }
+    start = bool(history) and any(arm in rule.whom for arm in history[-1])
+
+    def step(_: int, state: Hashable, event: int) -> tuple[Hashable, int]:
+        return event >= base, (event % base if state else 0)
+
+    return Counter(
+        letters=letters,
+        start=start,
+        step=step,
+        cost=rule.cost,
+        shared=tuple(range(length)),
+        rule=rule,
+        key=("succession", start, rule.cost),
+    )
+
+
+def tabulated(
+    counters: Sequence[Counter], events: Sequence[Sequence[int]], length: int
+) -> Table:
+    """Return the joint table of some counters; ``events[e]`` is what each hears of event ``e``.
+
+    Examples
+    --------
+    >>> from lastswitch.rules import apart
+    >>> [counter] = counters_of(apart(0, 3), 3, 1, ())
+    >>> tabulated([counter], [(0,), (1,)], 3).offset.tolist()
+    [0, 1, 3, 6, 8]
+    """
+    now: dict[Hashable, int] = {tuple(counter.start for counter in counters): 0}
+    offset, after, pay = [0, 1], [], []
+    for t in range(length):
+        begin, later = offset[-1], {}  # type: int, dict[Hashable, int]
+        for state in now:
+            row, pays = [], []
+            for event in events:
+                target, worth = _stepped(counters, t, state, event)  # type: ignore[arg-type]
+                row.append(-1 if target is None else begin + later.setdefault(target, len(later)))
+                pays.append(worth)
+            after.append(row)
+            pay.append(pays)
+        now = later
+        offset.append(begin + len(now))
+        if offset[-1] > MOST_STATES:
+            rule = counters[0].rule
+            raise RuleError(
+                f"{rule!r} has too much to remember over {length} rounds (more than "
+                f"{MOST_STATES} states): ask for periods (every=) instead of sliding windows "
+                "(within=), or for shorter windows."
+            )
+    after += [[-1] * len(events)] * len(now)
+    pay += [[0.0] * len(events)] * len(now)
+    return _merged(Table(np.array(offset), np.array(after, np.int64), np.array(pay, np.float64)))
+
+
+def _stepped(
+    counters: Sequence[Counter], t: int, state: tuple[Hashable, ...], event: Sequence[int]
+) -> tuple[Hashable | None, float]:
+    """Return the joint state after an event and what it pays; (None, 0) if it is forbidden."""
+    target, worth = [], 0.0
+    for counter, memory, heard in zip(counters, state, event, strict=True):
+        following, wrong = counter.step(t, memory, heard)
+        if wrong and counter.cost is None:
+            return None, 0.0
+        worth -= wrong * (counter.cost or 0.0)
+        target.append(following)
+    return tuple(target), worth
+
+
+def _merged(table: Table) -> Table:
+    """Return the table with states of equal future taken together, and none without a future."""
+    offset, after, pay = table
+    length = len(offset) - 2
+    label = np.zeros(len(after), np.int64)  # within the round; -1: a dead end
+    rows: list[tuple[IntArray, FloatArray]] = [(after[:0], pay[:0])] * (length + 1)
+    size = after.shape[1]
+    rows[length] = np.full((1, size), -1), np.zeros((1, size))
+    for t in range(length - 1, -1, -1):
+        here = slice(offset[t], offset[t + 1])
+        to = np.where(after[here] >= 0, label[after[here]], -1)
+        gain = np.where(to >= 0, pay[here], 0.0)
+        alive = to.max(axis=1) >= 0
+        both = np.hstack([to, gain.view(np.int64)])
+        _, first, which = np.unique(both[alive], axis=0, return_index=True, return_inverse=True)
+        label[here] = -1
+        label[np.flatnonzero(alive) + offset[t]] = which.reshape(-1)
+        rows[t] = to[alive][first], gain[alive][first]
+    return _numbered(rows, int(label[0]))
+
+
+def _numbered(rows: list[tuple[IntArray, FloatArray]], root: int) -> Table:
+    """Return rows of moves (targets within the next round) as a table with the root first."""
+    if root < 0:
+        size = rows[0][0].shape[1]
+        dead = np.arange(len(rows) + 1)
+        return Table(dead, np.full((len(rows), size), -1), np.zeros((len(rows), size)))
+    order = np.arange(len(rows[0][0]))
+    order[[0, root]] = root, 0
+    rows[0] = rows[0][0][order[:1]], rows[0][1][order[:1]]
+    offset = np.cumsum([0, *(len(to) for to, _ in rows)])
+    after = [
+        np.where(to >= 0, to + offset[t + 1], -1) for t, (to, _) in enumerate(rows)
+    ]
+    return Table(offset, np.concatenate(after), np.concatenate([gain for _, gain in rows]))
+
+
+def relabelled(counter: Counter, arms: Iterable[int]) -> Counter:
+    """Return the counter hearing some of its arms only.
+
+    Examples
+    --------
+    >>> from lastswitch.rules import apart
+    >>> relabelled(counters_of(apart([0, 1], 3), 6, 1, ())[0], [1]).letters
+    {1: 1}
+    """
+    return replace(counter, letters={a: n for a, n in counter.letters.items() if a in set(arms)})

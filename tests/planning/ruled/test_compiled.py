@@ -1,0 +1,60 @@
+"""What rules compile to says of every schedule what the plain evaluator says."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from planning.ruled.ruled_cases import random_ruled, ruled_problems
+
+from lastswitch.errors import BlockError
+from lastswitch.planning.ruled import brute_force, ilp
+from lastswitch.planning.ruled.compiled import compiled
+from lastswitch.planning.ruled.problem import RuledProblem
+
+
+def worth(problem: RuledProblem, rounds) -> float:
+    """Return the value by definition, minus infinity for a broken hard rule."""
+    try:
+        return problem.value(rounds)
+    except BlockError:
+        return -math.inf
+
+
+@settings(max_examples=150, deadline=None)
+@given(ruled_problems)
+def test_the_automata_value_every_schedule_as_the_definition_does(problem):
+    """Counters, folded or apart, agree with the evaluator on all schedules."""
+    arms = compiled(problem)
+    choices = [brute_force.round_choices(problem, t) for t in range(problem.length)]
+    for rounds in itertools.product(*choices):
+        assert arms.value(rounds) == pytest.approx(worth(problem, rounds), abs=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ruled_problems)
+def test_the_integer_program_finds_the_best_schedule(problem):
+    """HiGHS on flows finds what enumeration finds, or that there is nothing."""
+    best, value = brute_force.solve(problem)
+    rounds, bound = ilp.solve(compiled(problem))
+    if best is None:
+        assert rounds is None
+        assert bound == -math.inf
+    else:
+        assert problem.value(rounds) == pytest.approx(value, abs=1e-6)
+        assert bound >= value - 1e-9
+
+
+def test_the_cases_cover_what_they_should():
+    """Several plays, silence, masks, history, feasible and infeasible sets all occur."""
+    problems = [random_ruled(np.random.default_rng(seed)) for seed in range(150)]
+    feasible = [brute_force.solve(problem)[0] is not None for problem in problems]
+    assert 20 < sum(feasible) < 140
+    assert any(problem.plays[1] == 3 for problem in problems)
+    assert any(problem.plays[0] == 0 for problem in problems)
+    assert any(problem.history for problem in problems)
+    assert any(not problem.allowed.all() for problem in problems)
