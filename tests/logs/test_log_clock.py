@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -39,7 +39,7 @@ def test_a_day_may_begin_at_four():
 
 def test_every_hour_of_a_year_falls_into_its_local_day():
     """Days of 23 and 25 hours included: the rounds are those of the plain calendar."""
-    utc = [datetime(2024, 1, 1, tzinfo=timezone.utc) + timedelta(hours=h) for h in range(24 * 366)]
+    utc = [datetime(2024, 1, 1, tzinfo=UTC) + timedelta(hours=h) for h in range(24 * 366)]
     text = [time.isoformat() for time in utc]
     days = {time.astimezone(ROME).date() for time in utc}
     assert rounds_of(text, every="1d", zone="Europe/Rome") == len(days)
@@ -108,7 +108,7 @@ def random_days(seed):
     frame = pd.DataFrame(
         {
             "subject": [who for who, _, _ in rows],
-            "time": [time.astimezone(timezone.utc).isoformat() for time in times],
+            "time": [time.astimezone(UTC).isoformat() for time in times],
             "arm": [arm for _, _, arm in rows],
         }
     )
@@ -134,7 +134,7 @@ def test_by_default_everyone_stands_on_the_day_after_the_last():
 
 
 def test_without_a_clock_everyone_stands_after_their_own_last_event():
-    """ann played a, b, b; bob played a."""
+    """Subject ann played a, b, b; bob played a."""
     frame = pd.DataFrame(
         {"subject": ["ann"] * 3 + ["bob"], "time": [1, 2, 3, 1], "arm": ["a", "b", "b", "a"]}
     )

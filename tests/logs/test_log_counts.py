@@ -28,7 +28,7 @@ EVENTS = st.lists(
 @given(EVENTS, st.sampled_from([{}, {"every": "1d"}, {"order": 1}]), st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_rows_are_used_or_left_out_by_kind(events, how, drop):
-    """rows = plays + joined + left out, and plays are the sum of the arms' events."""
+    """Here rows = plays + joined + left out, and plays are the sum of the arms' events."""
     good = ("cas", "2024-01-01", "jazz", "1", "z")  # so that something can be fitted
     frame = pd.DataFrame([good, *events], columns=["subject", "time", "arm", "reward", "note"])
     with warnings.catch_warnings():

@@ -291,7 +291,7 @@ def _side(
     starts = _starts(spans)
     place = np.searchsorted(starts, np.arange(size), side="right") - 1 if size else np.empty(0, int)
     alone = np.array([pools[at].known for at in place], dtype=bool)
-    # A state that was too thin alone is known where it lies within a levelled stretch of known ones.
+    # A state too thin alone is known where it lies within a levelled stretch of known ones.
     known = alone | (levelled != spans).any(axis=1)
     low = np.array([pools[at].interval.low for at in place])
     number = joined[begin : begin + size]
@@ -333,11 +333,12 @@ def _holds_on(side: Pays, levelled: Spans, deepest: int) -> bool:
 
 def _curve(rest: Pays, streak: Pays, holds: tuple[str, ...]) -> Curve:
     """Return the curve for planning, to six digits, without the flat ends of its tables."""
-    tables = []
-    for name, side in (("rest", rest), ("streak", streak)):
-        beyond = [] if name in holds else [0.0]  # never seen: nothing is promised
-        tables.append(np.append(side.values, beyond).round(6))
-    curve = Curve(*tables)
+    values = {
+        # Beyond what was ever seen nothing is promised.
+        name: np.append(side.values, [] if name in holds else [0.0]).round(6)
+        for name, side in (("rest", rest), ("streak", streak))
+    }
+    curve = Curve(values["rest"], values["streak"])
     support = curve.support()
     return Curve(curve.rest[: support.rest], curve.streak[: support.streak])
 

@@ -30,6 +30,17 @@ MOST_CELLS = 10_000_000
 STRETCH = 20
 
 
+def sum_by(place: NDArray[np.int64], values: Floats, size: int) -> Floats:
+    """Return the sum of ``values`` at each of ``size`` places.
+
+    Examples
+    --------
+    >>> sum_by(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 3).tolist()
+    [4.0, 0.0, 2.0]
+    """
+    return np.bincount(place, values, minlength=size).astype(np.float64)
+
+
 class Tally(NamedTuple):
     """How many rewards, their sum and the sum of their squares; arrays of one shape."""
 
@@ -89,7 +100,7 @@ class Counts:
         mine = self.rows_of(arm)
         cell = self.group[mine] * self.width + self.column[mine]
         size, shape = self.groups * self.width, (self.groups, self.width)
-        tables = [np.bincount(cell, sums[mine], minlength=size) for sums in self.sums]
+        tables = [sum_by(cell, sums[mine], size) for sums in self.sums]
         return Tally(*(table.astype(np.float64).reshape(shape) for table in tables))
 
     def rows_of(self, arm: int) -> slice:
@@ -118,15 +129,15 @@ class Counts:
         mean nothing then, are dropped.
         """
         size = int(self.subject.max(initial=-1)) + 1
-        events = np.bincount(self.subject, self.events, minlength=size)
-        total = np.bincount(self.subject, self.total, minlength=size)
+        events = sum_by(self.subject, self.events, size)
+        total = sum_by(self.subject, self.total, size)
         usual = np.divide(total, events, out=np.zeros(size), where=events > 0)
         beyond = self.total - self.events * usual[self.subject]
         return replace(self, total=beyond, squares=np.zeros_like(beyond))
 
     def _summed(self, cell: NDArray[np.int64], values: Floats) -> Floats:
         size = self.n_arms * self.width
-        sums = np.bincount(cell, values, minlength=size).astype(np.float64)
+        sums = sum_by(cell, values, size)
         return sums.reshape(self.n_arms, self.width)
 
 

@@ -23,7 +23,7 @@ from lastswitch._checks import check_path
 from lastswitch.errors import InputTypeError
 from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import ArmReading, read_arm
-from lastswitch.logs.counts import Counts, Floats
+from lastswitch.logs.counts import Counts, Floats, sum_by
 from lastswitch.logs.curvefit import CurveFit, fit_counts
 from lastswitch.logs.cycles import arms_of, cycle_cells
 from lastswitch.logs.saving import find_fit, load_fit
@@ -126,10 +126,11 @@ def predicted_gain(
     log, readings = log_worth(fit.counts), _Readings(fit)
     whole = fit.counts.centred()
     parts = _parts(fit) if isinstance(plan, Plan) else []
-    if parts:
-        over = _held_out(fit, readings, plan, parts)  # type: ignore[arg-type]
-    else:
-        over = readings.worth(whole, block)
+    over = (
+        _held_out(fit, readings, plan, parts)
+        if parts and isinstance(plan, Plan)
+        else readings.worth(whole, block)
+    )
     robin = readings.habit(whole, list(range(len(fit.arms))))
     best = _holds_best(fit)
     alone = None if best is None else readings.habit(whole, [best])
@@ -191,12 +192,12 @@ class _Readings:
                 pools = int(reading.joined.max()) + 1
                 strata = strata_of(counts, arm)
                 mine = reading.joined[strata.column]
-                seen = np.bincount(mine[mine >= 0], strata.events[mine >= 0], minlength=pools)
+                seen = sum_by(mine[mine >= 0], strata.events[mine >= 0], pools)
                 fitted[arm] = fit_within(strata, reading.joined, pools), seen
-            means, seen = fitted[arm]
+            means, held = fitted[arm]
             at = _deepest(reading, tau)
             pool = int(reading.joined[at])
-            if seen[pool] > 0:
+            if held[pool] > 0:
                 value += float(means.means[pool])
                 pulls += means.pulls[:, pool]
             else:
@@ -256,14 +257,14 @@ def replan(plan: Plan, fit: CurveFit) -> list[int]:
 def log_worth(counts: Counts) -> Worth:
     """Return what the log paid a play to the average subject."""
     size = int(counts.subject.max(initial=-1)) + 1
-    events = np.bincount(counts.subject, counts.events, minlength=size)
-    total = np.bincount(counts.subject, counts.total, minlength=size)
+    events = sum_by(counts.subject, counts.events, size)
+    total = sum_by(counts.subject, counts.total, size)
     weight = np.minimum(events, FULL)
     weight /= max(weight.sum(), 1e-300)
     means = np.divide(total, events, out=np.zeros(size), where=events > 0)
     value = float(weight @ means)
     group = np.arange(size) % counts.groups
-    return Worth(value, np.bincount(group, weight * (means - value), minlength=counts.groups))
+    return Worth(value, sum_by(group, weight * (means - value), counts.groups))
 
 
 def _range(worth: Worth, level: float, factor: float = 1.0) -> Interval:

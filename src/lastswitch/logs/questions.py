@@ -126,7 +126,7 @@ def pooled_contrast(
     pulls = strata.by_group((t1 - means[1] * n1) / n1.sum() - (t0 - means[0] * n0) / n0.sum())
     used = pulls[strata.by_group(n0 + n1) > 0]
     found = ratio(used * len(used) + (means[1] - means[0]), np.ones(len(used)), level)
-    return Contrast(*found, *means, int(((n0 > 0) | (n1 > 0)).sum()))
+    return Contrast(*found, means[0], means[1], int(((n0 > 0) | (n1 > 0)).sum()))
 
 
 def _wears_out(counts: Counts, arm: int, strata: Strata, rules: FitRules) -> Finding:

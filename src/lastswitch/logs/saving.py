@@ -109,7 +109,7 @@ def save_fit(fit: CurveFit, path: str | PathLike[str]) -> Path:
     }
     buffer = io.BytesIO()
     stamped = json.dumps(stamp("fit", VERSION, header), ensure_ascii=False)
-    np.savez_compressed(buffer, header=np.array(stamped), **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(buffer, header=np.array(stamped), **arrays)
     return write_atomic(path, buffer.getvalue())
 
 

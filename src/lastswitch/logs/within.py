@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch.logs.counts import Counts, Floats
+from lastswitch.logs.counts import Counts, Floats, sum_by
 
 #: Events of an arm from which on a subject counts in full towards the arm's level.
 FULL = 3
@@ -64,12 +64,12 @@ class Strata:
     @cached_property
     def many(self) -> Floats:
         """Events of each stratum."""
-        return np.bincount(self.who, self.events, minlength=self.size)
+        return sum_by(self.who, self.events, self.size)
 
     @cached_property
     def paid(self) -> Floats:
         """Rewards of each stratum."""
-        return np.bincount(self.who, self.total, minlength=self.size)
+        return sum_by(self.who, self.total, self.size)
 
     def subjects(self, columns: Sequence[int]) -> int:
         """Return how many subjects were seen in any of ``columns``."""
@@ -79,14 +79,14 @@ class Strata:
         """Return events and rewards of each stratum in ``columns``."""
         mine = np.isin(self.column, columns)
         return (
-            np.bincount(self.who[mine], self.events[mine], minlength=self.size),
-            np.bincount(self.who[mine], self.total[mine], minlength=self.size),
+            sum_by(self.who[mine], self.events[mine], self.size),
+            sum_by(self.who[mine], self.total[mine], self.size),
         )
 
     def by_group(self, values: Floats) -> Floats:
         """Return the sum over the strata of each group; strata along the first axis."""
         if values.ndim == 1:
-            return np.bincount(self.group, values, minlength=self.groups)
+            return sum_by(self.group, values, self.groups)
         sums = np.zeros((self.groups, values.shape[1]))
         np.add.at(sums, self.group, values)
         return sums
@@ -243,10 +243,8 @@ def fit_within(strata: Strata, pool: NDArray[np.int64], pools: int) -> Fitted:
         return Fitted(np.zeros(pools), nothing, nothing)
     apart = _Sums(*(np.stack(values) for values in zip(*sums, strict=True)))
     whole = _Sums(*(values.sum(axis=0) for values in apart))
-    count = np.bincount(at, events, minlength=pools)
-    start = np.divide(
-        np.bincount(at, total, minlength=pools), count, out=np.zeros(pools), where=count > 0
-    )
+    count = sum_by(at, events, pools)
+    start = np.divide(sum_by(at, total, pools), count, out=np.zeros(pools), where=count > 0)
     shape, level = _solved(_Sums(*(values[None] for values in whole)), start, count)
     without = _Sums(*(one - each for one, each in zip(whole, apart, strict=True)))
     shapes, levels = _solved(without, start, count)
@@ -264,15 +262,15 @@ def _sums(
 ) -> _Sums:
     """Return the sums of one group's strata."""
     people, place = np.unique(who, return_inverse=True)
-    seen = np.bincount(place * pools + at, events, minlength=len(people) * pools)
+    seen = sum_by(place * pools + at, events, len(people) * pools)
     seen = seen.reshape(len(people), pools)
     many = seen.sum(axis=1)
-    mean = np.bincount(place, total) / many
+    mean = sum_by(place, total, len(people)) / many
     scaled = seen / many[:, None]
     weight = np.minimum(many, FULL)
     return _Sums(
         np.diag(seen.sum(axis=0)) - scaled.T @ seen,
-        np.bincount(at, total, minlength=pools) - seen.T @ mean,
+        sum_by(at, total, pools) - seen.T @ mean,
         weight.sum(),
         weight @ mean,
         weight @ scaled,
