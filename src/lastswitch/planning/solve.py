@@ -152,7 +152,7 @@ def plan_block(
             from lastswitch.planning.ruled.solve import plan_ruled
 
             return plan_ruled(
-                *(problem, solver), gap=gap, time_limit=time_limit, progress=listened, warm=warm
+                *(problem, solver), gap=gap, time_limit=time_limit, warm=warm, progress=report
             )
         if warm is not None and not warm.block:
             warm = None  # of several plays a round: of no use here

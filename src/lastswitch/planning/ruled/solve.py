@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lastswitch._progress import Progress, Report
 from lastswitch.errors import InfeasibleError, PlanError, RuleError, UndecidedError
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.plan import Plan, Tell
+from lastswitch.planning.plan import Plan
 from lastswitch.planning.ruled import brute_force, ilp, search
 from lastswitch.planning.ruled.compiled import compiled
 from lastswitch.planning.ruled.playing import RoundsPlayed
@@ -32,7 +33,7 @@ def plan_ruled(
     gap: float = 0.0,
     time_limit: float | None = None,
     warm: Plan | None = None,
-    progress: Tell | None = None,
+    progress: Report | None = None,
 ) -> Plan:
     """Plan under rules: the best schedule and its certificate.
 
@@ -75,7 +76,7 @@ def solved(
     time_limit: float | None = None,
     start: RoundsPlayed | None = None,
     prices: object = None,
-    progress: Tell | None = None,
+    progress: Report | None = None,
 ) -> Answer:
     """Return the best schedule found and a bound, or that there is none."""
     if solver == "relaxation":
@@ -133,8 +134,9 @@ def plan_ruled_cycle(
     allowed = np.zeros((length, bandit.n_arms), np.bool_)
     allowed[:, arms] = True
 
-    def tell(_: float, value: float, bound: float) -> None:
-        clock.tell(value, bound)
+    def tell(progress: Progress) -> None:
+        if progress.value is not None and progress.bound is not None:
+            clock.tell(progress.value, progress.bound)
 
     problem = RuledProblem.from_bandit(
         bandit,
