@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._kernels import announce
+from lastswitch._progress import Progress, Report
 from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines, minimal
-from lastswitch.planning.plan import Tell
 from lastswitch.planning.ruled.beam import Beam, advance
 from lastswitch.planning.ruled.compiled import Compiled
 from lastswitch.planning.ruled.playing import RoundsPlayed
@@ -59,7 +59,7 @@ def solve(
     *,
     gap: float = 0.0,
     time_limit: float | None = None,
-    progress: Tell | None = None,
+    progress: Report | None = None,
     start: RoundsPlayed | None = None,
     prices: FloatArray | None = None,
 ) -> Answer:
@@ -134,7 +134,7 @@ class Search:
         problem: Compiled,
         gap: float,
         time_limit: float | None,
-        progress: Tell | None,
+        progress: Report | None,
         any_will_do: bool = False,
     ) -> None:
         self.problem, self.gap, self.progress = problem, gap, progress
@@ -221,7 +221,7 @@ class Search:
         now = time.perf_counter()
         if self.rounds is not None and self.progress is not None and now > self.told + TELL_EVERY:
             self.told = now
-            self.progress(now - self.began, self.value, self.bound)
+            self.progress(Progress(now - self.began, value=self.value, bound=self.bound))
         if now > self.deadline or (
             self.rounds is not None and (self.any_will_do or self.bound <= self.floor)
         ):
