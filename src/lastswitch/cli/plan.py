@@ -84,7 +84,7 @@ def plan(
 
     from lastswitch.errors import PlanError
     from lastswitch.files import find_bandit
-    from lastswitch.logs import fit_beside, predicted_gain
+    from lastswitch.logs.saving import find_fit
     from lastswitch.planning import plan_block, plan_cycle
     from lastswitch.schedules import Schedule
 
@@ -122,8 +122,10 @@ def plan(
     typer.echo(f"{shown}\n({made.solver}, {made.seconds:.3g} s)")
     if explain:
         typer.echo(f"\n{made.explain(time_limit)}")
-    if fit_beside(bandit):  # curves fitted from a log: what the rotation would gain over it
-        typer.echo(f"\n{predicted_gain(bandit, made)}")
+    from lastswitch.logs.voice import plan_words
+
+    if words := plan_words(find_fit(bandit), made, bandit):  # curves fitted from a log
+        typer.echo(f"\n{words}")
 
 
 def _write(schedule: Schedule, form: str, out: Path | None, name: str) -> None:
