@@ -240,7 +240,7 @@ def _held_out(
         visits.append(Counter(cycle_cells(block)))
         worths.append(readings.worth(centred.of_groups(part), block))
     alike = np.mean([sum((a & b).values()) / len(block) for a, b in combinations(visits, 2)])
-    wider = np.sqrt(1 + _SHARED * min(1.0, 2 * (1 - float(alike))))
+    wider = np.sqrt(1 + _SHARED * min(1.0, 4 * (1 - float(alike))))
     pulls = np.mean([worth.pulls for worth in worths], axis=0)
     return Worth(float(np.mean([worth.value for worth in worths])), wider * pulls)
 
