@@ -56,6 +56,7 @@ class FixedCycle(Policy):
         super().__init__(max(self.block) + 1 if n_arms is None else n_arms, initial=initial)
         if max(self.block) >= self.n_arms:
             raise BlockError(f"block {block!r} names an arm beyond the {self.n_arms} arms.")
+        self._after = [*range(1, len(self.block)), 0]
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the next arm of the cycle."""
@@ -66,7 +67,7 @@ class FixedCycle(Policy):
             if step is None:
                 return allowed.index(True)
             at = (at + step) % len(block)
-        track.at = at + 1 if at + 1 < len(block) else 0
+        track.at = self._after[at]
         return block[at]
 
     def check_kept(self, track: Track, notes: Sequence[Any]) -> None:
