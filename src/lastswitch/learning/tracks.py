@@ -11,6 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from lastswitch.errors import InputTypeError, PolicyError
+from lastswitch.states import moved
 
 #: What a subject may be called: anything that survives a JSON file unchanged.
 Subject = str | int | None
@@ -95,7 +96,7 @@ class Track:
             self.arm, self.run = arm, 1
         else:
             tau = self.start[arm]
-            self.arm, self.run = arm, 1 - tau if tau < 0 else 1
+            self.arm, self.run = arm, -moved(tau, True)
         self.clock = clock = clock + 1
         self.last[arm] = clock
         return tau
