@@ -63,6 +63,17 @@ def test_several_plays_and_silence():
     assert "·" in str(quiet)
 
 
+def test_a_plan_of_several_plays_draws_and_reads():
+    """A lane per arm with a bar per play; pays by arm add up to the value."""
+    plan = ls.plan_block(radio(), 5, plays=(0, 2), rules=[r.rest("everyone", 2)])
+    axes = plan.plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["hello", "skyfall", "talk"]
+    assert len(axes.patches) >= 2 * sum(map(len, plan.rounds))
+    assert "hello + " in str(plan)
+    cycle = ls.plan_cycle(radio(), 4, plays=2)
+    assert cycle.problem.offers(cycle.rounds).shape == (4, 3)
+
+
 def test_a_history_gives_the_state_and_the_memory_of_rules():
     """Played just before, an artist must wait; a bare state says nothing about that."""
     rules = [r.apart("Adele", 3)]
