@@ -94,6 +94,18 @@ def test_best_cycle_passes_over_lengths_that_do_not_fit():
         ls.best_cycle(radio(), 3, rules=[r.never("everyone")])
 
 
+def test_a_cycle_explains_itself_and_names_clashes():
+    """What each rule costs a turn; and which rules no turn keeps."""
+    rules = [r.apart("Adele", 3), r.at_most("talk", 5)]
+    reports = ls.plan_cycle(radio(), 5, rules=rules).explain().rules
+    without = ls.plan_cycle(radio(), 5, rules=rules[1:]).value
+    assert reports[0].most == pytest.approx(without - ls.plan_cycle(radio(), 5, rules=rules).value)
+    assert not reports[1].can_bind
+    with pytest.raises(InfeasibleError) as error:
+        ls.plan_cycle(radio(), 4, rules=[*rules, r.never("talk", [1, 2])])
+    assert set(error.value.conflict) == {rules[0], r.never("talk", [1, 2])}
+
+
 def test_a_window_longer_than_the_turn_is_kept_too():
     """A song once in nine rounds cannot be in a cycle of four."""
     plan = ls.plan_cycle(radio(), 4, rules=[r.rest("hello", 9)])

@@ -22,8 +22,8 @@ from lastswitch.planning.ruled.counters import Counter
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.problem import RuledProblem
 
-#: States a counter may begin a turn in, and states the arms of a cycle may have in all.
-MOST_BEGINS, MOST_STATES = 2_000, 20_000_000
+#: States the arms of a cycle may have in all.
+MOST_STATES = 20_000_000
 
 
 def turned(counter: Counter, length: int) -> Counter:
@@ -47,11 +47,6 @@ def turned(counter: Counter, length: int) -> Counter:
     begins = counter.begins
     if len(begins) == 1:
         return counter
-    if len(begins) > MOST_BEGINS:
-        raise RuleError(
-            f"{counter.rule!r} has too much to remember across the seam of a cycle "
-            f"({len(begins)} states); ask for periods (every=) instead of a sliding window."
-        )
 
     def step(t: int, state: Hashable, event: int) -> tuple[Hashable, int]:
         ways: list[tuple[Hashable, Hashable, int]] = []
