@@ -45,6 +45,8 @@ _FLAT = 1e-13
 def average_bound(bandit: Bandit) -> float:
     """Return an upper bound on the average reward of any policy on ``bandit``.
 
+    Several plays a round and silence are counted in; rules, which only lower it, are not.
+
     Examples
     --------
     One arm can pay 1 every other round, another every third; a third arm fills the rounds left.
@@ -54,7 +56,26 @@ def average_bound(bandit: Bandit) -> float:
     0.833333
     """
     check_bandit("average_bound", bandit)
-    return frequencies(bandit.curves).least()
+    if bandit.plays == (1, 1):
+        return frequencies(bandit.curves).least()
+    return _places_bound(frequencies(bandit.curves), bandit.plays[1], bandit.silence)
+
+
+def _places_bound(arms: Frequencies, places: int, silence: float) -> float:
+    """Return the bound of several places a round, each of which pays ``silence`` if left empty.
+
+    Every price of a place that is at least what silence pays gives one: then no place is worth
+    more than its price.
+    """
+
+    def at(price: float) -> tuple[float, float]:
+        value, slope = arms.at(price)
+        return value + (places - 1) * price, slope + places - 1
+
+    value, slope = at(silence)
+    if slope >= 0.0:
+        return value
+    return min(value, _least(at, silence, max(arms.most, silence) + 1e-9 * arms.unit))
 
 
 @lru_cache(maxsize=64)  # planning cycles asks for the same arms at every length

@@ -16,10 +16,11 @@ from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
 from lastswitch.planning.automata import Automata, StateArray, block_automata
 from lastswitch.planning.machines import Machines, as_machines, minimal
 from lastswitch.planning.problem import BlockProblem, Terminal
-from lastswitch.planning.ruled.counters import Counter, Table, counters_of, relabelled, tabulated
+from lastswitch.planning.ruled.counters import Counter, counters_of, relabelled
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.prices import Heard
 from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled.tables import Table, tabulated
 from lastswitch.rules import Rule
 
 
