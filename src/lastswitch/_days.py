@@ -97,7 +97,7 @@ class Grid(NamedTuple):
     begin: IntArray
     end: IntArray
     day: IntArray
-    second: IntArray  # of the wall clock, since the day should have begun
+    second: IntArray  # of the wall clock, since the day should have begun; 0 for whole days
 
 
 @dataclass(frozen=True)
@@ -163,6 +163,11 @@ class Days:
         days = range(first, max(stop, first), whole)
         edges = [self.begin(day) for day in (*days, first + whole * len(days))]
         kept = [k for k in range(len(days)) if edges[k] < edges[k + 1]]  # a day may be left out
+        if self.every >= DAY:
+            begin = np.array([edges[k] for k in kept], dtype=np.int64)
+            day = np.array([days[k] for k in kept], dtype=np.int64)
+            end = np.append(begin[1:], edges[-1:])[: len(begin)]
+            return Grid(begin, end, day, np.zeros(len(day), dtype=np.int64))
         starts = [self._starts(days[k], edges[k], edges[k + 1]) for k in kept]
         walls = [
             self._walls(moments, edges[k], edges[k + 1])
@@ -176,8 +181,6 @@ class Days:
 
     def _starts(self, day: int, begin: int, end: int) -> IntArray:
         """Return when the rounds of ``day`` begin."""
-        if self.every >= DAY:
-            return np.array([begin])
         steps = np.arange(0, DAY, self.every)
         if end - begin == DAY:
             return begin + steps
@@ -191,7 +194,7 @@ class Days:
 
     def _walls(self, moments: IntArray, begin: int, end: int) -> IntArray:
         """Return what the clock shows at ``moments`` of the day from ``begin`` to ``end``."""
-        if end - begin == DAY or self.every >= DAY:
+        if end - begin == DAY:
             return moments + self.offset(begin)
         return np.array([moment + self.offset(moment) for moment in moments.tolist()])
 
@@ -199,4 +202,4 @@ class Days:
 def _seconds(offset: timedelta | None) -> int:
     """Return an offset in whole seconds; every zone of the database has one at any time."""
     assert offset is not None
-    return int(offset.total_seconds())
+    return offset.days * DAY + offset.seconds
