@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lastswitch._arrays import IntArray
 from lastswitch._checks import check_bandit, check_limits, check_whole
 from lastswitch._progress import Report
 from lastswitch.blocks import block_pays, cycle_reward
@@ -38,7 +39,6 @@ from lastswitch.states import Start, as_start, state_after
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
-    from lastswitch.states import States
 
 FORMAT = "lastswitch-optimum-2"
 #: Memory the graph may take before exactness is given up; a state takes about 160 + 16·K bytes.
@@ -262,7 +262,7 @@ def optimal_total(
         return _total(bandit, rounds, taus, limit, clock)
 
 
-def _total(bandit: Bandit, rounds: int, taus: States, limit: int, clock: Clock) -> Optimum:
+def _total(bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock) -> Optimum:
     """Return the best total found in time, from a graph of at most ``limit`` states."""
     graph, walk = None, None
     with _until(clock):
@@ -303,7 +303,7 @@ def _ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     )
 
 
-def _ruled_total(bandit: Bandit, rounds: int, taus: States, clock: Clock) -> Optimum:
+def _ruled_total(bandit: Bandit, rounds: int, taus: IntArray, clock: Clock) -> Optimum:
     """Return the best total of a bandit with rules, silence or several plays: a planned block."""
     from lastswitch.planning.solve import plan_block
 
@@ -330,7 +330,7 @@ def _until(clock: Clock) -> Iterator[None]:
 
 
 def _graph_from(
-    bandit: Bandit, taus: States, limit: int, rounds: int, clock: Clock
+    bandit: Bandit, taus: IntArray, limit: int, rounds: int, clock: Clock
 ) -> JointGraph | None:
     """Return the graph of what can be reached from ``taus``; None if that is too much."""
     arms = group_arms(bandit)
@@ -367,7 +367,7 @@ def cycle_fraction(bandit: Bandit, cycle: tuple[int, ...]) -> Fraction:
     return total_fraction(bandit, cycle, state_after(np.ones(bandit.n_arms, dtype=int), cycle))
 
 
-def total_fraction(bandit: Bandit, sequence: tuple[int, ...], start: States) -> Fraction:
+def total_fraction(bandit: Bandit, sequence: tuple[int, ...], start: IntArray) -> Fraction:
     """Return r(B | start) as a fraction.
 
     Examples
@@ -423,7 +423,7 @@ def _long_cycle(bandit: Bandit, clock: Clock) -> tuple[int, ...]:
 
 
 def _long_plan(
-    bandit: Bandit, horizon: int, start: States, clock: Clock
+    bandit: Bandit, horizon: int, start: IntArray, clock: Clock
 ) -> tuple[tuple[int, ...], float]:
     """Return a good sequence for a bandit whose graph is too large, and a bound if it has one."""
     from lastswitch.planning.solve import plan_block
