@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lastswitch._when import parse_when
 from lastswitch.calendar import Calendar
-from lastswitch.errors import CalendarError, InputTypeError
+from lastswitch.errors import CalendarError, InputTypeError, LastSwitchError
 
 #: (zone, a day on which the clocks go forward, one on which they go back, by how many minutes)
 CHANGES = [
@@ -414,3 +414,29 @@ def test_the_order_of_questions_does_not_matter(numbers):
     fresh = [Calendar("2024-06-03", "6h", "Europe/Rome", "sun").time(k) for k in numbers]
     one = Calendar("2024-06-03", "6h", "Europe/Rome", "sun")
     assert [one.time(k) for k in numbers] == fresh
+
+
+@pytest.mark.parametrize("value", [None, 0, 2.5, "mon", b"x", [None], {}, np.int64(3), object()])
+@pytest.mark.parametrize(
+    "method", ["time", "span", "day", "round", "say", "length", "starting", "rounds_of_day"]
+)
+def test_arguments_that_make_no_sense_are_refused_by_name(method, value):
+    """Whatever is given, the error is one of ours; whole numbers are rounds."""
+    calendar = Calendar("2024-06-03", zone="Europe/Rome", skip="sun")
+    numbers = method in ("time", "span", "day", "say")
+    if numbers and isinstance(value, int | np.integer):
+        assert getattr(calendar, method)(value)
+        return
+    with pytest.raises(LastSwitchError):
+        getattr(calendar, method)(value)
+
+
+@pytest.mark.parametrize("rules", [None, 5, "sun", [5], ["sun"]])
+def test_only_rules_are_resolved(rules):
+    """A list of rules, and for whole numbers of rounds."""
+    with pytest.raises(InputTypeError, match="made with lastswitch.rules"):
+        Calendar("2024-06-03").resolve(rules, 7)
+    with pytest.raises(CalendarError, match="length must be a whole number"):
+        Calendar("2024-06-03").resolve([], 0)
+    with pytest.raises(InputTypeError, match="resolve needs a Bandit, got str"):
+        Calendar("2024-06-03").resolve([], 7, "station.toml")
