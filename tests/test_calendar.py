@@ -434,7 +434,7 @@ def test_arguments_that_make_no_sense_are_refused_by_name(method, value):
 @pytest.mark.parametrize("rules", [None, 5, "sun", [5], ["sun"]])
 def test_only_rules_are_resolved(rules):
     """A list of rules, and for whole numbers of rounds."""
-    with pytest.raises(InputTypeError, match="made with lastswitch.rules"):
+    with pytest.raises(InputTypeError, match=r"made with lastswitch\.rules"):
         Calendar("2024-06-03").resolve(rules, 7)
     with pytest.raises(CalendarError, match="length must be a whole number"):
         Calendar("2024-06-03").resolve([], 0)
