@@ -1,7 +1,7 @@
 """Calendars: rounds and times of real places, and what is closed there."""
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -158,6 +158,13 @@ def test_the_day_ends_at_four():
     assert hours.rounds("2024-06-07", 48) == friday
     assert hours.rounds("fri 02:00-04:00", 48) == (22, 23)
     assert hours.rounds("fri 22:00-05:00", 48) == (18, 19, 20, 21, 22, 23, 24)
+
+
+def test_a_day_may_start_at_a_time_of_python_or_toml():
+    """A time of day is as good as its text."""
+    assert Calendar("2024-06-07", day_starts=time(4)) == Calendar("2024-06-07", day_starts="04:00")
+    with pytest.raises(CalendarError, match="day_starts must be a time of day"):
+        Calendar("2024-06-07", day_starts=time(4, 0, 30))
 
 
 def test_skipped_rounds_are_not_counted():

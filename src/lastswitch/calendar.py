@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -104,7 +104,7 @@ class Calendar:
         every: str = "1d",
         zone: str | None = None,
         skip: WhenLike | When | None = None,
-        day_starts: str = "00:00",
+        day_starts: str | time = "00:00",
     ) -> None:
         seconds, place = parse_every(every), find_zone(zone)
         begins = parse_time(day_starts, "day_starts")
