@@ -108,12 +108,13 @@ def walk(zone, day, every, day_starts, days):
 
 @pytest.mark.parametrize(("zone", "forward", "back", "minutes"), CHANGES)
 @pytest.mark.parametrize("every", [15, 30, 60, 120, 720, 1440])
-@pytest.mark.parametrize("day_starts", [0, 1, 4])
+@pytest.mark.parametrize("day_starts", [0, 0.25, 1, 2.5, 4])  # hours, some left out by clocks
 def test_rounds_are_what_a_clock_on_the_wall_says(zone, forward, back, minutes, every, day_starts):
     """Both changes of the clocks, in five zones, against looking at the clock every minute."""
     for day in map(date.fromisoformat, (forward, back)):
         first = day - timedelta(days=1)
-        calendar = Calendar(first, f"{every}min", zone, day_starts=f"{day_starts:02d}:00")
+        clock = f"{int(day_starts):02d}:{int(60 * day_starts % 60):02d}"
+        calendar = Calendar(first, f"{every}min", zone, day_starts=clock)
         expected = [begin for begin, on in walk(zone, first, every, day_starts, 3) if on >= first][
             : 3 * 1440 // every - 4 if every < 720 else 3
         ]

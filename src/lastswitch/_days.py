@@ -98,7 +98,8 @@ class Grid(NamedTuple):
     begin: IntArray
     end: IntArray
     day: IntArray
-    second: IntArray  # of the wall clock, since the day should have begun; 0 for whole days
+    second: IntArray  # of the wall clock, since the day should have begun; 0 for whole days,
+    # and below 0 for what comes again of the time before a day that begins within it
 
 
 @dataclass(frozen=True)
@@ -185,9 +186,11 @@ class Days:
         steps = np.arange(0, DAY, self.every)
         if end - begin == DAY:
             return begin + steps
-        moments = set()
-        for wall in (day * DAY + self.day_starts + steps).tolist():
-            moments.add(self.instant(wall))
+        moments, zero = set(), day * DAY + self.day_starts
+        # What comes twice may come again after a day has begun within it.
+        for wall in (zero + np.concatenate([steps - DAY, steps])).tolist():
+            if wall >= zero:
+                moments.add(self.instant(wall))
             early, late = self.offsets(wall)
             if early - late >= self.every:
                 moments.add(wall - late)

@@ -106,7 +106,8 @@ class When:
             begin = (part.begin - day_starts) % DAY
             end = begin + part.length
             inside |= part.on(days) & (begin <= seconds) & (seconds < end)
-            inside |= part.on(days - 1) & (seconds + DAY < end)
+            later = seconds + DAY  # as the day before counts
+            inside |= part.on(days - 1) & (begin <= later) & (later < end)
         return inside
 
 
