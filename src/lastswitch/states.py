@@ -55,8 +55,9 @@ def column(tau: Tau, rest: int, streak: int, repeats: bool = False) -> Tau:
         if tau <= 0 or not rest:
             return rest + min(max(-tau, 1), streak) - 1
         return (tau - 1) % rest if repeats else min(tau, rest) - 1
-    rested = (tau - 1) % rest if repeats else np.clip(tau, 1, rest) - 1
-    return np.where(np.minimum(tau, rest) > 0, rested, rest + np.clip(-tau, 1, streak) - 1)
+    held = np.minimum(tau, rest)
+    rested = (tau - 1) % rest if repeats else held - 1
+    return np.where(held > 0, rested, rest - 1 + np.minimum(np.maximum(-tau, 1), streak))
 
 
 def transition(tau: ArrayLike, arm: ArrayLike) -> IntArray:
