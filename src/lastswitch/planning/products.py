@@ -1,4 +1,4 @@
-"""Taking two machines together, so that the bound knows they cannot share a slot.
+"""Taking machines together, so that the bound knows they cannot share a slot.
 
 Prices alone let two arms claim the same slot half the time each. Their product cannot, which
 tightens the bound; it has a state for every pair of states, less those no better block can visit.
@@ -6,6 +6,7 @@ tightens the bound; it has a state for every pair of states, less those no bette
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,11 @@ from lastswitch._kernels import bare, hot
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, Machines, Pause, minimal
+from lastswitch.planning.params import DEFAULT, SearchParams
 from lastswitch.planning.prices import Prices
+
+#: Steps in which regrets are counted.
+BINS = 64
 
 
 class Pairs(NamedTuple):
@@ -92,11 +97,108 @@ def merged(
     return minimal(both, pause)
 
 
+def rivals(
+    prices: Prices, cluster: int | None, floor: float, limit: int, params: SearchParams = DEFAULT
+) -> tuple[int, int] | None:
+    """Return the two machines whose product promises most; None if none is worth its size.
+
+    That is much overlap in what they claim, for few states more. With a ``cluster`` one of the two
+    is that machine.
+    """
+    claims, n = prices.claims, len(prices.machines.root)
+    few = np.arange(n)
+    if n > params.most_rivals:
+        few = np.sort(np.argsort(-claims.sum(axis=1), kind="stable")[: params.most_rivals])
+    if cluster is None:
+        overlap = np.triu(claims[few] @ claims[few].T, 1)
+        one, other = (few[axis] for axis in overlap.nonzero())
+        overlap = overlap[overlap.nonzero()]
+        first = np.argsort(-overlap, kind="stable")[: params.first_pairs]
+    else:
+        other = few[few != cluster]
+        one = np.full_like(other, cluster)
+        overlap = claims[other] @ claims[cluster]
+        first = np.argsort(-overlap, kind="stable")[: params.next_arms]
+    counts: dict[int, FloatArray] = {}
+    best, chosen = 0.0, None
+    for i, j, shared in zip(
+        one[first].tolist(), other[first].tolist(), overlap[first].tolist(), strict=True
+    ):
+        if shared < params.least_overlap and n > params.few_machines:
+            continue
+        for machine in (i, j):
+            if machine not in counts:
+                counts[machine] = _regrets(prices, machine, prices.bound - floor)
+        size = estimated(counts[i], counts[j])
+        if size > params.grow_over * limit:
+            continue
+        larger = max(counts[i].sum(), counts[j].sum())
+        score = (shared + 1e-9) / math.sqrt(max(size / larger, 1e-9))
+        if score > best:
+            best, chosen = score, (i, j)
+    return chosen
+
+
+def estimated(one: FloatArray, other: FloatArray) -> float:
+    """Return about how many states a product has, from how many states have which regret.
+
+    Examples
+    --------
+    Two slots, regrets below one half of the slack and above: of the pairs those whose regrets are
+    within it together.
+
+    >>> estimated(np.array([[1.0, 0.0], [2.0, 1.0]]), np.array([[1.0, 0.0], [1.0, 3.0]]))
+    10.0
+    """
+    return float((one[:, ::-1] * other.cumsum(axis=1)).sum())
+
+
+def _regrets(prices: Prices, machine: int, slack: float) -> FloatArray:
+    """Return how many states of a machine there are per slot and regret, up to ``slack``."""
+    m = prices.machines
+    counts = np.zeros((m.length + 1, BINS))
+    reached = np.full(len(m.idle), -np.inf)
+    root = int(m.root[machine])
+    reached[root] = -prices.worth[root]
+    count_regrets(m, prices.price, prices.worth, slack, reached, counts)
+    return counts
+
+
 def _longer(part: NDArray[Any], room: int) -> NDArray[Any]:
     """Return a copy of ``part`` with room for more at its end."""
     longer = np.empty(len(part) + room, part.dtype)
     longer[: len(part)] = part
     return longer
+
+
+@bare
+def count_regrets(
+    m: Machines,
+    price: FloatArray,
+    worth: FloatArray,
+    slack: float,
+    reached: FloatArray,
+    counts: FloatArray,
+) -> None:
+    """Count the states on paths that fall short of the best by less than ``slack``, by how much.
+
+    ``reached[s]`` is the best way into a state less the best path; minus infinity where there is
+    none.
+    """
+    d, bins = len(price), counts.shape[1]
+    for t in range(d + 1):
+        for s in range(m.lo[t], m.hi[t]):
+            regret = -(reached[s] + worth[s])
+            if not regret < slack:
+                continue
+            counts[t, max(0, min(int(bins * (regret / slack)), bins - 1))] += 1.0
+            if t == d:
+                continue
+            if m.idle[s] >= 0:
+                reached[m.idle[s]] = max(reached[m.idle[s]], reached[s])
+            for a in range(m.arc[s], m.arc[s + 1]):
+                way = reached[s] + m.gain[a] - price[t]
+                reached[m.nxt[a]] = max(reached[m.nxt[a]], way)
 
 
 @bare
