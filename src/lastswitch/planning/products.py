@@ -21,6 +21,14 @@ from lastswitch.planning.prices import Prices
 
 #: Steps in which regrets are counted.
 BINS = 64
+#: Entries of the cursor of `pair_states`: slot, next pair, and pairs and arcs so far.
+SLOT, NEXT, STATES, ARCS = 0, 1, 2, 3
+#: Pairs looked at between two pauses: some hundredths of a second.
+SLICE = 100_000
+
+
+class TooLarge(Exception):  # noqa: N818 - for whoever asked for the product, never for a caller
+    """A product has more states than it may have."""
 
 
 class Pairs(NamedTuple):
@@ -58,7 +66,8 @@ def merged(
     """Return the machines with ``one`` and ``other`` replaced by their product, at ``one``'s place.
 
     Member ``j`` of ``other`` becomes member ``members + j``. Pairs of states that only blocks
-    worth at most ``floor`` visit are left out. None if the product has more than ``limit`` states.
+    worth at most ``floor`` visit are left out. None if that is all of them: no block is worth more.
+    A product of more than ``limit`` states is :class:`TooLarge`.
     """
     m = prices.machines
     n, n_arcs, d = len(m.idle), len(m.nxt), m.length
@@ -75,9 +84,16 @@ def merged(
     moves = Moves(idle[n:], arc[n:], nxt[n_arcs:], gain[n_arcs:], who[n_arcs:])
     pairs.left[0], pairs.right[0] = m.root[one], m.root[other]
     slack = floor - prices.bound + prices.worth[m.root[one]] + prices.worth[m.root[other]]
-    count = pair_states(m, prices.price, prices.worth, members, slack, pairs, moves)
-    if count < 0:
-        return None
+    pairs.reached[0], pairs.begin[1] = 0.0, 1
+    cursor = np.array([0, 0, 1, 0])
+    while not pair_states(
+        m, prices.price, prices.worth, members, slack, pairs, moves, cursor, SLICE
+    ):
+        if pause is not None:
+            pause()
+    if cursor[SLOT] < d:
+        raise TooLarge
+    count = int(cursor[STATES])
     arcs = int(arc[n + count])
     root = m.root.copy()
     root[one] = n
@@ -210,20 +226,23 @@ def pair_states(
     slack: float,
     pairs: Pairs,
     moves: Moves,
-) -> int:
-    """List the pairs of states reachable from the first one; return how many, -1 if too many.
+    cursor: IntArray,
+    budget: int,
+) -> bool:
+    """List the pairs of states reachable from the first one; return whether that is done.
 
-    They are numbered behind the states there are, and so are their arcs.
+    Done or given up: if they are too many, the cursor's slot is not the last. After ``budget``
+    pairs it is neither, and may go on.
+    Pairs are numbered behind the states there are, and so are their arcs.
     ``reached`` is the best way into a pair at the prices; a pair is worth listing only if that
     plus both states' worth beats ``slack``.
     """
     d, n, n_arcs = len(price), len(m.idle), len(m.nxt)
     begin = pairs.begin
-    pairs.reached[0] = 0.0
-    count, arcs = 1, 0
-    begin[0], begin[1] = 0, 1
-    for t in range(d):
-        for x in range(begin[t], begin[t + 1]):
+    t, x, count, arcs = cursor[SLOT], cursor[NEXT], cursor[STATES], cursor[ARCS]
+    while t < d:
+        while x < begin[t + 1] and budget > 0:
+            budget -= 1
             u, v = pairs.left[x], pairs.right[x]
             moves.idle[x], moves.arc[x] = -1, n_arcs + arcs
             # Moves: both idle (-1), then the arcs of one, then those of the other.
@@ -244,7 +263,7 @@ def pair_states(
                     continue
                 y = pair(pairs, after_u, after_v, way, begin[t + 1], count)
                 if y == len(pairs.left) or (a >= 0 and arcs == len(moves.nxt)):
-                    return -1
+                    return True
                 count = max(count, y + 1)
                 if a < 0:
                     moves.idle[x] = n + y
@@ -252,11 +271,17 @@ def pair_states(
                 moves.nxt[arcs], moves.gain[arcs] = n + y, m.gain[a]
                 moves.who[arcs] = m.who[a] if move < n_one else members + m.who[a]
                 arcs += 1
+            x += 1
+        cursor[NEXT], cursor[STATES], cursor[ARCS] = x, count, arcs
+        if x < begin[t + 1]:
+            return False
         begin[t + 2] = count
+        t += 1
+        cursor[SLOT] = t
     for x in range(begin[d], count):
         moves.idle[x], moves.arc[x] = -1, n_arcs + arcs
     moves.arc[count] = n_arcs + arcs
-    return count
+    return True
 
 
 @hot

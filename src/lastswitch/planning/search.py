@@ -10,6 +10,7 @@ import contextlib
 import functools
 import math
 import time
+from typing import NoReturn
 
 import numpy as np
 
@@ -257,6 +258,11 @@ class Search:
         if lineup is not None and self.bound <= lineup.settled:
             raise _Reached
 
+    def _nothing_left(self, lineup: Lineup) -> NoReturn:
+        """Take note that no block beats what the lineup has given up, and stop."""
+        self._lower(lineup, -math.inf)
+        raise _Done if lineup.aim <= self.floor else _Reached
+
     def _pause(self) -> None:
         """Look at the clock in the middle of something."""
         self._check(None)
@@ -323,9 +329,7 @@ class Search:
         lineup.slack = slack
         machines = fixed(lineup.prices, self._give_up(lineup), self._pause)
         if machines is None:
-            self._lower(lineup, -math.inf)
-            self._check(lineup)
-            raise _Done
+            self._nothing_left(lineup)
         if self._blurred:
             self._measure(machines)
         elif machines.size > self.params.trim_again * lineup.machines.size:
@@ -345,10 +349,15 @@ class Search:
             if lineup.cluster == other:
                 one, other = other, one
             size = len(lineup.members[one])
-            machines = products.merged(lineup.prices, one, other, size, floor, limit, self._pause)
-            self._pause()
-            if machines is None:
+            try:
+                machines = products.merged(
+                    lineup.prices, one, other, size, floor, limit, self._pause
+                )
+            except products.TooLarge:
+                self._pause()
                 return
+            if machines is None:
+                self._nothing_left(lineup)
             self.work += PAIR_WORK * len(machines.idle)
             lineup.join(one, other, machines)
             if len(lineup.members) == 1:
@@ -377,9 +386,7 @@ class Search:
         idle[last] = m.idle[last]
         machines = minimal(m._replace(idle=idle), self._pause)
         if machines is None:
-            self._lower(lineup, -math.inf)
-            self._check(lineup)
-            raise _Done
+            self._nothing_left(lineup)
         lineup.exchange(machines)
         self._lower(lineup, lineup.prices.bound)
         self._beam(lineup, 1)
@@ -392,8 +399,10 @@ class Search:
         """
         if math.isinf(self.deadline) or self._blurred or not self.answered:
             return
+        share = self.params.aim_share
         while self.bound - self.value > self.params.aim_gap * abs(self.value):
-            aim = self.value + self.params.aim_share * (self.bound - self.value)
+            aim = self.value + share * (self.bound - self.value)
+            share *= self.params.aim_bolder
             copy = lineup.bundled(aim)
             try:
                 self._trim(copy, math.inf)
@@ -411,7 +420,7 @@ class Search:
         if self._blurred or not self.answered or self.block is None:
             return
         failures, most, claims = 0, 2 * self.work, lineup.arm_claims()
-        while failures < self.automata.n_arms and self.work < most:
+        while failures < self.params.free_tries * self.automata.n_arms and self.work < most:
             better, work = self._around.improved(
                 self.block, lineup.prices.price, claims, self.rounding
             )
