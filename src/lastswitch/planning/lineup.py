@@ -67,12 +67,17 @@ class Lineup:
         prices = self.prices
         self.prices = type(prices)(machines, prices.price, prices.claims, prices.params)
 
-    def bundled(self, aim: float = -math.inf) -> Lineup:
-        """Return a copy whose prices are moved by a bundle method."""
-        prices = self.prices
-        again = Bundle(prices.machines, prices.price, prices.claims, prices.params)
-        copy = Lineup(again, [list(arms) for arms in self.members], self.twins.copy(), aim)
+    def copy(self) -> Lineup:
+        """Return a lineup that may take machines together without this one doing so."""
+        copy = Lineup(self.prices, [list(arms) for arms in self.members], self.twins.copy())
         copy.slack, copy.settled = self.slack, self.settled
+        return copy
+
+    def bundled(self, aim: float = -math.inf) -> Lineup:
+        """Return a copy whose prices are moved by a bundle method, on their own."""
+        copy, prices = self.copy(), self.prices
+        copy.prices = Bundle(prices.machines, prices.price, prices.claims, prices.params)
+        copy.aim = aim
         return copy
 
     def join(self, one: int, other: int, machines: Machines) -> None:
@@ -84,7 +89,8 @@ class Lineup:
         del self.members[other]
         self.twins = np.delete(self.twins, other)
         claims = np.delete(claims, other, axis=0)
-        self.prices = Bundle(machines, self.prices.price, claims, self.prices.params)
+        prices = self.prices
+        self.prices = type(prices)(machines, prices.price, claims, prices.params)
 
     def arm_claims(self) -> FloatArray:
         """Return how much of each slot each arm claims; a product's members share alike."""

@@ -113,18 +113,36 @@ def merged(
     return minimal(both, pause)
 
 
+def pairs(
+    claims: FloatArray, members: list[list[int]], params: SearchParams = DEFAULT
+) -> list[tuple[int, int]]:
+    """Return pairs of machines (by their first arm), those that share most claims first."""
+    few = _foremost(claims, params)
+    overlap = np.triu(claims[few] @ claims[few].T, 1)
+    one, other = (overlap > params.pair_overlap).nonzero()
+    order = np.argsort(-overlap[one, other], kind="stable")[: len(claims)].tolist()
+    heads = [members[machine][0] for machine in few]
+    return [(heads[one[k]], heads[other[k]]) for k in order]
+
+
+def _foremost(claims: FloatArray, params: SearchParams) -> IntArray:
+    """Return the machines with most claims, of which there are not too many to compare."""
+    few = np.arange(len(claims))
+    if len(few) > params.most_rivals:
+        few = np.sort(np.argsort(-claims.sum(axis=1), kind="stable")[: params.most_rivals])
+    return few
+
+
 def rivals(
     prices: Prices, cluster: int | None, floor: float, limit: int, params: SearchParams = DEFAULT
-) -> tuple[int, int] | None:
-    """Return the two machines whose product promises most; None if none is worth its size.
+) -> tuple[int, int, int] | None:
+    """Return the two machines whose product promises most, and how many states to make room for.
 
-    That is much overlap in what they claim, for few states more. With a ``cluster`` one of the two
-    is that machine.
+    That is much overlap in what they claim, for few states more. With a ``cluster`` that machine
+    is the first of the two. None if no product is worth its size.
     """
     claims, n = prices.claims, len(prices.machines.root)
-    few = np.arange(n)
-    if n > params.most_rivals:
-        few = np.sort(np.argsort(-claims.sum(axis=1), kind="stable")[: params.most_rivals])
+    few = _foremost(claims, params)
     if cluster is None:
         overlap = np.triu(claims[few] @ claims[few].T, 1)
         one, other = (few[axis] for axis in overlap.nonzero())
@@ -151,7 +169,8 @@ def rivals(
         larger = max(counts[i].sum(), counts[j].sum())
         score = (shared + 1e-9) / math.sqrt(max(size / larger, 1e-9))
         if score > best:
-            best, chosen = score, (i, j)
+            room = int(min(limit, params.room * size + params.least_room))
+            best, chosen = score, (i, j, room)
     return chosen
 
 

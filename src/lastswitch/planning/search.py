@@ -35,8 +35,8 @@ from lastswitch.planning.tiny import VISIBLE
 ROUNDING = 1e-13
 #: What to take of it where that much would show: as much as an addition or two may differ by.
 SHARP = 1 / 64
-#: What a state of a product costs, in states swept.
-PAIR_WORK = 30
+#: What a state of a product, and a try of some arms, cost in states swept.
+PAIR_WORK, TRY_WORK = 30, 60_000
 _PROBLEM = BlockProblem([[0.5]] * 2, [[0.1]] * 2, [[0.2, 0.3]] * 2)
 
 
@@ -158,14 +158,18 @@ class Search:
     def _run(self, price: FloatArray | None) -> None:
         params = self.params
         lineup = self._begin(price)
-        width, work = params.narrow, 0
-        while work < params.hard_from:
+        width, work, depth = params.narrow, 0, lineup.machines.length
+        single = None  # the lineup before arms were paired
+        while width * depth**2 < params.widen * params.hard_from:
             lineup.prices.slow_down(params.more_theta)
             self._descend(lineup, params.more_steps)
+            if width * depth >= params.pair_from:
+                single = single or lineup.copy()
+                self._pair(lineup, int(params.pair_size * width * depth))
             work = self._pass(lineup, width)
             width *= params.widen
         self._ready_for_more()
-        lineup = self.lineup = lineup.bundled()
+        lineup = self.lineup = (single or lineup).bundled()
         self._descend(lineup, params.bundle_steps)
         self._trim(lineup)
         hard = params.grow_from[lineup.machines.length * self.automata.n_arms > params.large]
@@ -337,32 +341,59 @@ class Search:
         lineup.exchange(machines)
         self._adopt(lineup)
 
+    def _pair(self, lineup: Lineup, limit: int) -> None:
+        """Take machines that claim the same slots together in pairs, of ``limit`` states in all.
+
+        Less than growing one product does, but in no time.
+        """
+        params = self.params
+        self._ready_for_more()
+        limit = min(limit, int(params.pair_growth * len(lineup.machines.idle)))
+        taken, failed = set(), 0
+        for arm, rival in products.pairs(lineup.prices.claims, lineup.members, params):
+            if arm in taken or rival in taken:
+                continue
+            heads = [arms[0] for arms in lineup.members]
+            try:
+                before = len(lineup.machines.idle)
+                self._join(lineup, heads.index(arm), heads.index(rival), limit)
+            except products.TooLarge:
+                failed += 1
+                if failed == params.pair_tries:
+                    break
+                continue
+            taken |= {arm, rival}
+            limit -= max(0, len(lineup.machines.idle) - before)
+        if taken:
+            lineup.prices.restart(params.pair_theta)
+            self._descend(lineup, params.pair_steps)
+            self._trim(lineup, math.inf)
+
+    def _join(self, lineup: Lineup, one: int, other: int, limit: int) -> None:
+        """Put the product of two machines in their place."""
+        size, floor = len(lineup.members[one]), self._give_up(lineup)
+        machines = products.merged(lineup.prices, one, other, size, floor, limit, self._pause)
+        if machines is None:
+            self._nothing_left(lineup)
+        self.work += PAIR_WORK * len(machines.idle)
+        lineup.join(one, other, machines)
+        if len(lineup.members) == 1:
+            self._finish(lineup)
+        self._adopt(lineup)
+
     def _grow(self, lineup: Lineup, limit: int) -> None:
         """Take one machine after the other into a product, as long as it stays below ``limit``."""
         params = self.params
         while len(lineup.members) > 1:
-            floor = self._give_up(lineup)
+            floor = self._floor(lineup)
             both = products.rivals(lineup.prices, lineup.cluster, floor, limit, params)
             if both is None:
                 return
-            one, other = both
-            if lineup.cluster == other:
-                one, other = other, one
-            size = len(lineup.members[one])
             try:
-                machines = products.merged(
-                    lineup.prices, one, other, size, floor, limit, self._pause
-                )
+                self._join(lineup, *both)
             except products.TooLarge:
                 self._pause()
                 return
-            if machines is None:
-                self._nothing_left(lineup)
-            self.work += PAIR_WORK * len(machines.idle)
-            lineup.join(one, other, machines)
-            if len(lineup.members) == 1:
-                self._finish(lineup)
-            self._adopt(lineup)
             self._shrink(lineup)
 
     def _shrink(self, lineup: Lineup) -> None:
@@ -424,7 +455,7 @@ class Search:
             better, work = self._around.improved(
                 self.block, lineup.prices.price, claims, self.rounding
             )
-            self.work += work
+            self.work += TRY_WORK + work
             failures += 1
             if better is not None:
                 before = self.value
