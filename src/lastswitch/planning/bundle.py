@@ -16,7 +16,6 @@ import numpy as np
 from lastswitch._kernels import bare, bare_inner
 from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines
-from lastswitch.planning.params import DEFAULT, SearchParams
 from lastswitch.planning.prices import Prices, ShareArray, claim, sweep
 
 #: Entries of the memo: how many cuts there are, the step size now and at first, the bound at the
@@ -31,8 +30,7 @@ MOST_BYTES = 1 << 25
 class Cuts(NamedTuple):
     """The cuts (first axis): slope by slot, error, weight, the slopes' products and the paths.
 
-    ``along`` is the product of each slope with the weighted mix of all. One more row than there
-    may be cuts, the last for a new one.
+    ``along`` is the product of each slope with the weighted mix of all.
     """
 
     slope: FloatArray
@@ -86,12 +84,12 @@ class Bundle(Prices):
         n = int(np.clip(len(m.idle) // params.states_per_cut, *params.cuts))
         n = min(n, max(2, MOST_BYTES // (4 * d * len(m.root))))
         self._cuts = Cuts(
-            slope=np.empty((n + 1, d)),
-            error=np.empty(n + 1),
-            weight=np.empty(n + 1),
-            gram=np.empty((n + 1, n + 1)),
-            along=np.empty(n + 1),
-            paths=np.empty((n + 1, len(m.root), d), np.float32),
+            slope=np.empty((n, d)),
+            error=np.empty(n),
+            weight=np.empty(n),
+            gram=np.empty((n, n)),
+            along=np.empty(n),
+            paths=np.empty((n, len(m.root), d), np.float32),
         )
         self._memo = np.array([0.0, 0.0, 0.0, np.inf, 0.0, 0.0])
         self._centre = Centre(
@@ -124,79 +122,91 @@ class Bundle(Prices):
 
     def descend(self, target: float, steps: int) -> None:
         """Take up to ``steps`` steps, until the bound is ``target`` or hardly lower anywhere."""
-        if not self.exhausted:
-            tolerance = self.params.bundle_tolerance
-            bundle_steps(self.machines, self._centre, self._cuts, target, tolerance, steps)
+        tolerance = self.params.bundle_tolerance
+        while steps > 0 and not self.exhausted:
+            if self._memo[COUNT] == len(self._cuts.error):
+                self._make_room()
+            steps -= bundle_steps(self.machines, self._centre, self._cuts, target, tolerance, steps)
+
+    def _make_room(self) -> None:
+        """Drop the cuts without weight; if there is none, fold all into their mix."""
+        cuts = self._cuts
+        keep = np.flatnonzero(cuts.weight > WEIGHTLESS)
+        if len(keep) == len(cuts.error):
+            cuts.paths[0] = np.tensordot(cuts.weight, cuts.paths, 1)
+            cuts.slope[0] = cuts.weight @ cuts.slope
+            cuts.error[0] = cuts.weight @ cuts.error
+            cuts.gram[0, 0] = cuts.along[0] = cuts.slope[0] @ cuts.slope[0]
+            cuts.weight[0], keep = 1.0, keep[:1]
+        n = len(keep)
+        for part in (cuts.slope, cuts.error, cuts.weight, cuts.along, cuts.paths):
+            part[:n] = part[keep]
+        cuts.gram[:n, :n] = cuts.gram[np.ix_(keep, keep)]
+        self._memo[COUNT] = n
 
 
 @bare
 def bundle_steps(
     m: Machines, centre: Centre, cuts: Cuts, target: float, tolerance: float, steps: int
-) -> None:
-    """Move the centre to lower bounds; leave what states are worth there.
+) -> int:
+    """Move the centre to lower bounds; return how many steps were taken before the cuts were full.
 
     A trial that keeps a tenth of what the cuts promise becomes the centre (a serious step); any
-    other only adds its cut (a null step).
+    other only adds its cut (a null step). What states are worth at the centre is left behind.
     """
-    price, trial, memo, worth = centre.price, centre.trial, centre.memo, centre.worth
-    d, room = len(price), len(cuts.error) - 1
-    n = int(memo[COUNT])
-    swept = n > 0  # whether `worth` is that of the centre
+    price, trial, mixed, worth, memo = centre
+    slopes, error, along = cuts.slope, cuts.error, cuts.along
+    d, n, taken = len(price), int(memo[COUNT]), 0
+    swept = True  # whether `worth` is that of the centre
     if n == 0:
         for s in range(m.lo[d], m.hi[d]):
             worth[s] = m.final[s - m.lo[d]]
         sweep(m, price, worth)
-        memo[BOUND] = claim(m, price, worth, cuts.slope[0], cuts.paths[0])
-        swept = True
+        memo[BOUND] = claim(m, price, worth, slopes[0], cuts.paths[0])
         if steps == 0:
-            return
-        n = 1
-        cuts.error[0], cuts.weight[0] = 0.0, 1.0
+            return 0
+        n, error[0], cuts.weight[0] = 1, 0.0, 1.0
         products(cuts, 0)
-        cuts.along[0] = cuts.gram[0, 0]
-        reach = 0.5 * (memo[BOUND] - target) / max(cuts.gram[0, 0], 1e-300)
-        memo[STEP], memo[FIRST] = reach, reach
-    for _ in range(steps):
-        length = memo[STEP]
+        along[0] = cuts.gram[0, 0]
+        memo[STEP] = 0.5 * (memo[BOUND] - target) / max(along[0], 1e-300)
+        memo[FIRST] = memo[STEP]
+    while taken < steps and n < len(error):
+        taken += 1
+        length, bound = memo[STEP], memo[BOUND]
         weigh(cuts, n, length)
-        square, error = mix(cuts, n, centre.mixed)
-        promise, gap = length * square + error, memo[BOUND] - target
-        if gap <= 0.0 or error + square * max(length, memo[FIRST]) <= tolerance * gap:
+        square, lost = mix(cuts, n, mixed)
+        promise, gap = length * square + lost, bound - target
+        if gap <= 0.0 or lost + square * max(length, memo[FIRST]) <= tolerance * gap:
             memo[OVER] = 1.0
             break
         for t in range(d):
-            trial[t] = price[t] - length * centre.mixed[t]
-        if n == room:
-            n = fewer(cuts, n, centre.mixed, error)
+            trial[t] = price[t] - length * mixed[t]
         sweep(m, trial, worth)
-        bound = claim(m, trial, worth, cuts.slope[n], cuts.paths[n])
-        swept = memo[BOUND] - bound >= 0.1 * promise
+        lower = claim(m, trial, worth, slopes[n], cuts.paths[n])
+        fall = bound - lower
+        swept = fall >= 0.1 * promise
+        error[n], cuts.weight[n] = 0.0, 0.0
         if swept:
             for k in range(n):  # the slope times the way is -length * along
-                cuts.error[k] += bound - memo[BOUND] + length * cuts.along[k]
-                cuts.error[k] = max(cuts.error[k], 0.0)
-            cuts.error[n] = 0.0
-            if memo[BOUND] - bound >= 0.5 * promise:
+                error[k] = max(error[k] - fall + length * along[k], 0.0)
+            for t in range(d):
+                price[t] = trial[t]
+            memo[BOUND] = lower
+            if fall >= 0.5 * promise:
                 memo[STEP] *= 1.6
             elif memo[AGAIN] > 0.0:
                 memo[STEP] *= 1.3
-            memo[BOUND] = bound
-            for t in range(d):
-                price[t] = trial[t]
-        else:
-            turn = 0.0
-            for t in range(d):
-                turn += cuts.slope[n, t] * centre.mixed[t]
-            cuts.error[n] = max(memo[BOUND] - bound - length * turn, 0.0)
-            if cuts.error[n] > 2.0 * promise:
+        products(cuts, n)
+        if not swept:
+            error[n] = max(fall - length * along[n], 0.0)
+            if error[n] > 2.0 * promise:
                 memo[STEP] *= 0.8
         memo[AGAIN] = 1.0 if swept else 0.0
-        cuts.weight[n] = 0.0
-        products(cuts, n)
         n += 1
     memo[COUNT] = n
     if not swept:
         sweep(m, price, worth)
+    return taken
 
 
 @bare_inner
@@ -258,42 +268,3 @@ def mix(cuts: Cuts, n: int, mixed: FloatArray) -> tuple[float, float]:
     for t in range(len(mixed)):
         square += mixed[t] * mixed[t]
     return square, error
-
-
-@bare_inner
-def fewer(cuts: Cuts, n: int, mixed: FloatArray, error: float) -> int:
-    """Drop the cuts without weight, or fold all into their mix; return how many are left."""
-    kept, n_machines, d = 0, cuts.paths.shape[1], len(mixed)
-    light = False
-    for k in range(n):
-        light |= cuts.weight[k] < WEIGHTLESS
-    if not light:
-        for i in range(n_machines):
-            for t in range(d):
-                total = 0.0
-                for k in range(n):
-                    total += cuts.weight[k] * cuts.paths[k, i, t]
-                cuts.paths[0, i, t] = total
-        for t in range(d):
-            cuts.slope[0, t] = mixed[t]
-        cuts.error[0], cuts.weight[0] = error, 1.0
-        products(cuts, 0)
-        cuts.along[0] = cuts.gram[0, 0]
-        return 1
-    for k in range(n):
-        if cuts.weight[k] < WEIGHTLESS:
-            continue
-        if kept < k:
-            for t in range(d):
-                cuts.slope[kept, t] = cuts.slope[k, t]
-            for i in range(n_machines):
-                for t in range(d):
-                    cuts.paths[kept, i, t] = cuts.paths[k, i, t]
-            cuts.error[kept], cuts.weight[kept] = cuts.error[k], cuts.weight[k]
-            cuts.along[kept] = cuts.along[k]
-            for j in range(n):
-                cuts.gram[kept, j] = cuts.gram[k, j]
-            for j in range(n):
-                cuts.gram[j, kept] = cuts.gram[j, k]
-        kept += 1
-    return kept

@@ -97,7 +97,8 @@ class Neighbourhoods:
             unlike = np.abs(claims - takes).sum(axis=1)
             order = np.argsort(-unlike * self._rng.random(n_arms), kind="stable")
         target = max(2, min(self.params.free_slots, d // 2))
-        chosen, free = [], 0
+        chosen: list[int] = []
+        free = 0
         for arm in order.tolist():
             if 0 < held[arm] <= target - free and len(chosen) < self.params.free_arms:
                 chosen.append(arm)
@@ -197,7 +198,7 @@ def free(
 
 @bare_inner
 def rested(idle: StateArray, s: int, t: int, until: int) -> int:
-    """Return the state after idling from slot ``t`` to slot ``until``; -1 if that is not allowed."""
+    """Return the state after idling from slot ``t`` to ``until``; -1 if that is not allowed."""
     while t < until and s >= 0:
         s = idle[s]
         t += 1

@@ -162,7 +162,7 @@ def rivals(
             continue
         for machine in (i, j):
             if machine not in counts:
-                counts[machine] = _regrets(prices, machine, prices.bound - floor)
+                counts[machine] = regrets(prices, machine, prices.bound - floor)
         size = estimated(counts[i], counts[j])
         if size > params.grow_over * limit:
             continue
@@ -188,14 +188,14 @@ def estimated(one: FloatArray, other: FloatArray) -> float:
     return float((one[:, ::-1] * other.cumsum(axis=1)).sum())
 
 
-def _regrets(prices: Prices, machine: int, slack: float) -> FloatArray:
+def regrets(prices: Prices, machine: int, slack: float) -> FloatArray:
     """Return how many states of a machine there are per slot and regret, up to ``slack``."""
     m = prices.machines
     counts = np.zeros((m.length + 1, BINS))
     reached = np.full(len(m.idle), -np.inf)
     root = int(m.root[machine])
     reached[root] = -prices.worth[root]
-    count_regrets(m, prices.price, prices.worth, slack, reached, counts)
+    countregrets(m, prices.price, prices.worth, slack, reached, counts)
     return counts
 
 
@@ -207,7 +207,7 @@ def _longer(part: NDArray[Any], room: int) -> NDArray[Any]:
 
 
 @bare
-def count_regrets(
+def countregrets(
     m: Machines,
     price: FloatArray,
     worth: FloatArray,
