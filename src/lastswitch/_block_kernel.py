@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch._kernels import jit
 from lastswitch.curves import Curve
 
@@ -14,12 +14,12 @@ from lastswitch.curves import Curve
 class PackedCurves(NamedTuple):
     """Curves laid end to end, so that a kernel can read any of them in any state."""
 
-    values: NDArray[np.float64]  # rest table, then streak table, arm after arm
-    rest_from: NDArray[np.int64]  # where each arm's rest table begins
-    rest_size: NDArray[np.int64]
-    streak_from: NDArray[np.int64]
-    streak_size: NDArray[np.int64]
-    repeats: NDArray[np.bool_]  # whether the rest table is a season
+    values: FloatArray  # rest table, then streak table, arm after arm
+    rest_from: IntArray  # where each arm's rest table begins
+    rest_size: IntArray
+    streak_from: IntArray
+    streak_size: IntArray
+    repeats: BoolArray  # whether the rest table is a season
 
 
 def pack(curves: tuple[Curve, ...]) -> PackedCurves:
@@ -56,15 +56,15 @@ def entry(
 
 @jit
 def pays_of_block(
-    values: NDArray[np.float64],
-    rest_from: NDArray[np.int64],
-    rest_size: NDArray[np.int64],
-    streak_from: NDArray[np.int64],
-    streak_size: NDArray[np.int64],
-    repeats: NDArray[np.bool_],
-    block: NDArray[np.int64],
-    start: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    values: FloatArray,
+    rest_from: IntArray,
+    rest_size: IntArray,
+    streak_from: IntArray,
+    streak_size: IntArray,
+    repeats: BoolArray,
+    block: IntArray,
+    start: IntArray,
+) -> FloatArray:
     """Return what each play pays, touching only the arm that is played.
 
     An arm's state follows from the time it was last played, so no other arm need be moved: a

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lastswitch._arrays import IntArray
 from lastswitch._checks import check_bandit, check_limits
 from lastswitch._progress import Report
 from lastswitch.blocks import cycle_reward
@@ -37,11 +38,14 @@ from lastswitch.planning.joint_states import shortest_period
 from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem, Terminal
 from lastswitch.planning.solve import plan_of
-from lastswitch.states import States, as_allowed, as_array, state_after
+from lastswitch.states import as_allowed, as_array, state_after
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lastswitch.bandit import Bandit
     from lastswitch.planning.automata import Automata
+    from lastswitch.rules import Rule
 
 #: A first cycle is scouted for when length times arms exceed the first of these numbers: within
 #: which gap, in how many blocks, in what share of the time left and in how many seconds.
@@ -59,6 +63,9 @@ def plan_cycle(
     bandit: Bandit,
     length: int,
     *,
+    rules: Iterable[Rule] | None = None,
+    plays: int | tuple[int, int] | None = None,
+    silence: float | None = None,
     allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
@@ -72,6 +79,9 @@ def plan_cycle(
         The bandit; its start plays no part.
     length
         Rounds of one turn.
+    rules, plays, silence
+        What every turn must respect, how many arms a round plays, and what an empty place pays;
+        the bandit's own by default. Windows of rules go across the seam.
     allowed
         Which arms may play: one True or False per arm, or a list of arms by number. A table for
         every slot is refused: a cycle has no first slot.
@@ -96,6 +106,11 @@ def plan_cycle(
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
     with running(time_limit, progress, "planning a cycle") as clock:
+        if not (bandit.plain and rules is None and plays is None):
+            from lastswitch.planning.ruled.solve import plan_ruled_cycle
+
+            options = (rules, plays, silence)
+            return plan_ruled_cycle(bandit, rounds, arms, options, gap=gap, clock=clock)
         found = search_cycle(bandit, rounds, gap=gap, clock=clock, arms=arms)
         return _plan(bandit, found, clock)
 
@@ -104,6 +119,9 @@ def best_cycle(
     bandit: Bandit,
     max_length: int,
     *,
+    rules: Iterable[Rule] | None = None,
+    plays: int | tuple[int, int] | None = None,
+    silence: float | None = None,
     allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
@@ -113,7 +131,8 @@ def best_cycle(
 
     The plan is one turn of that cycle, in the same unit as :func:`plan_cycle`'s: ``value`` and
     ``bound`` count a turn of its own length, ``per_round`` is the average. A cycle of n rounds is
-    also one of 2n, so only lengths above half the limit are planned.
+    also one of 2n, so only lengths above half the limit are planned; under rules, which may count
+    a turn's plays, all lengths that the rules' periods divide.
 
     Examples
     --------
@@ -127,6 +146,11 @@ def best_cycle(
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
     with running(time_limit, progress, "planning cycles") as clock:
+        if not (bandit.plain and rules is None and plays is None):
+            from lastswitch.planning.ruled.solve import best_ruled_cycle
+
+            options = (rules, plays, silence)
+            return best_ruled_cycle(bandit, limit, arms, options, gap=gap, clock=clock)
         return _plan(bandit, _best_cycle(bandit, limit, gap, clock, arms), clock)
 
 
@@ -201,7 +225,7 @@ def _frequencies(bandit: Bandit, arms: list[int]) -> Frequencies:
     return frequencies(tuple(bandit.curves[arm] for arm in arms))
 
 
-def settled_state(bandit: Bandit, cycle: list[int]) -> States:
+def settled_state(bandit: Bandit, cycle: list[int]) -> IntArray:
     """Return τ_B, the state in which every turn of the endlessly repeated cycle starts.
 
     Examples

@@ -36,7 +36,6 @@ from lastswitch.planning.clock import Clock, OutOfTime
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.curves import Curve
-    from lastswitch.states import States
 
 _MAX_TANGENTS = 200
 _MAX_ITERATIONS = 1000
@@ -166,7 +165,7 @@ def power_of_two(size: float) -> float:
     return math.ldexp(1.0, math.frexp(size)[1]) if size > 0 else 1.0
 
 
-def total_bound(bandit: Bandit, horizon: int, start: States, clock: Clock | None = None) -> float:
+def total_bound(bandit: Bandit, horizon: int, start: IntArray, clock: Clock | None = None) -> float:
     """Return an upper bound on the total of any policy over ``horizon`` rounds from ``start``.
 
     The same argument as :func:`average_bound`, with each arm's best own schedule over the horizon

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lastswitch._arrays import IntArray
 from lastswitch._checks import check_bandit, check_limits, check_whole
 from lastswitch._progress import Report
 from lastswitch.blocks import block_pays, cycle_reward
@@ -38,7 +39,6 @@ from lastswitch.states import Start, as_start, state_after
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
-    from lastswitch.states import States
 
 FORMAT = "lastswitch-optimum-2"
 #: Memory the graph may take before exactness is given up; a state takes about 160 + 16·K bytes.
@@ -66,13 +66,16 @@ class Optimum(Certificate):
         up to a million that rounds to the given number (0.95 is 19/20), and as the binary number
         itself if there is none.
     block
-        The arms to play: for an average, to repeat for ever; for a total, one per round.
+        The arms to play: for an average, to repeat for ever; for a total, one per round. Empty if
+        some round plays none or several: see ``rounds``.
     horizon
         For a total: the number of rounds. None for an average.
     states
         Joint states of the graph that was searched; 0 if it was too large to list.
     seconds
         Time taken.
+    rounds
+        The arms of each round, () for silence; by default those of ``block``.
 
     Examples
     --------
@@ -88,9 +91,14 @@ class Optimum(Certificate):
     horizon: int | None = None
     states: int = 0
     seconds: float = 0.0
+    rounds: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         self._certify()
+        if not self.rounds:
+            object.__setattr__(self, "rounds", tuple((arm,) for arm in self.block))
+        elif all(len(arms) == 1 for arms in self.rounds):
+            object.__setattr__(self, "block", tuple(arms[0] for arms in self.rounds))
 
     @property
     def repeats(self) -> bool:
@@ -115,6 +123,9 @@ class Optimum(Certificate):
             "optimal": self.optimal,
             "horizon": self.horizon,
             "block": [arm if names is None else names[arm] for arm in self.block],
+            "rounds": [
+                [arm if names is None else names[arm] for arm in arms] for arms in self.rounds
+            ],
             "repeats": self.repeats,
             "states": self.states,
             "seconds": self.seconds,
@@ -140,7 +151,8 @@ def optimal_average(
     """Return the best long-run average reward of ``bandit`` and a cycle that earns it.
 
     The best average does not depend on where the arms start: from any state, any cycle of plays
-    pays from its second turn on what it pays for ever.
+    pays from its second turn on what it pays for ever. The bandit's rules, plays and silence are
+    kept; rules must then speak of rounds as they come (``within``, ``every``, successions).
 
     Parameters
     ----------
@@ -167,6 +179,8 @@ def optimal_average(
     check_limits(0.0, time_limit)
     limit = _most_states(bandit, max_states)
     with running(time_limit, progress, "looking for the best average") as clock:
+        if not bandit.plain:
+            return _ruled_average(bandit, limit, clock)
         return _average(bandit, limit, clock)
 
 
@@ -243,10 +257,12 @@ def optimal_total(
         )
     limit = _most_states(bandit, max_states)
     with running(time_limit, progress, "looking for the best total") as clock:
+        if not bandit.plain:
+            return _ruled_total(bandit, rounds, taus, clock)
         return _total(bandit, rounds, taus, limit, clock)
 
 
-def _total(bandit: Bandit, rounds: int, taus: States, limit: int, clock: Clock) -> Optimum:
+def _total(bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock) -> Optimum:
     """Return the best total found in time, from a graph of at most ``limit`` states."""
     graph, walk = None, None
     with _until(clock):
@@ -272,6 +288,36 @@ def _total(bandit: Bandit, rounds: int, taus: States, limit: int, clock: Clock) 
     )
 
 
+def _ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
+    """Return the best average of a bandit with rules, silence or several plays."""
+    from lastswitch.planning.ruled.optima import ruled_average
+
+    found = ruled_average(bandit, limit, _bounded(clock))
+    return Optimum(
+        value=float(found.mean),
+        bound=max(found.bound, float(found.mean)),
+        fraction=found.mean,
+        states=found.states,
+        seconds=clock.seconds,
+        rounds=found.rounds,
+    )
+
+
+def _ruled_total(bandit: Bandit, rounds: int, taus: IntArray, clock: Clock) -> Optimum:
+    """Return the best total of a bandit with rules, silence or several plays: a planned block."""
+    from lastswitch.planning.solve import plan_block
+
+    plan = plan_block(bandit, rounds, start=taus, time_limit=clock.limit)
+    return Optimum(
+        value=plan.value,
+        bound=plan.bound,
+        fraction=as_fraction(plan.value),
+        horizon=rounds,
+        seconds=clock.seconds,
+        rounds=plan.rounds,
+    )
+
+
 @contextmanager
 def _until(clock: Clock) -> Iterator[None]:
     """Leave what is inside when its time is over; on Ctrl-C the call as a whole ends soon."""
@@ -284,7 +330,7 @@ def _until(clock: Clock) -> Iterator[None]:
 
 
 def _graph_from(
-    bandit: Bandit, taus: States, limit: int, rounds: int, clock: Clock
+    bandit: Bandit, taus: IntArray, limit: int, rounds: int, clock: Clock
 ) -> JointGraph | None:
     """Return the graph of what can be reached from ``taus``; None if that is too much."""
     arms = group_arms(bandit)
@@ -321,7 +367,7 @@ def cycle_fraction(bandit: Bandit, cycle: tuple[int, ...]) -> Fraction:
     return total_fraction(bandit, cycle, state_after(np.ones(bandit.n_arms, dtype=int), cycle))
 
 
-def total_fraction(bandit: Bandit, sequence: tuple[int, ...], start: States) -> Fraction:
+def total_fraction(bandit: Bandit, sequence: tuple[int, ...], start: IntArray) -> Fraction:
     """Return r(B | start) as a fraction.
 
     Examples
@@ -377,7 +423,7 @@ def _long_cycle(bandit: Bandit, clock: Clock) -> tuple[int, ...]:
 
 
 def _long_plan(
-    bandit: Bandit, horizon: int, start: States, clock: Clock
+    bandit: Bandit, horizon: int, start: IntArray, clock: Clock
 ) -> tuple[tuple[int, ...], float]:
     """Return a good sequence for a bandit whose graph is too large, and a bound if it has one."""
     from lastswitch.planning.solve import plan_block

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -16,6 +18,7 @@ from lastswitch._extras import load_extra
 from lastswitch._when import WEEKDAYS
 from lastswitch.calendar import Calendar
 from lastswitch.errors import InputTypeError, PlanError
+from lastswitch.rules.records import Counting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from lastswitch.planning.plan import Plan
 
 VERSION = 1
+#: Dates listed where a rule binds, before the rest is summed up.
+_SHOWN = 6
 Library = Literal["pandas", "polars"]
 
 
@@ -106,10 +111,52 @@ class Schedule:
         """Return the arms of a round: none where it is silent."""
         return self.plan.rounds[number % len(self.plan.rounds)]
 
-    @property
-    def pinned(self) -> frozenset[int]:
-        """The rounds in which a rule pins a play."""
-        return frozenset()
+    @cached_property
+    def pinned(self) -> frozenset[tuple[int, int]]:
+        """Each round and arm that is played there because a rule pins it."""
+        rules = getattr(self.plan.problem, "bound_rules", ())
+        turn = len(self.plan.rounds)
+        asked = {
+            (t, arm)
+            for rule in rules
+            if isinstance(rule, Counting) and rule.form == "pinned"
+            for start, stop in rule.spans or ()
+            for t in range(start, stop)
+            for arm in rule.who
+        }
+        plays = ((play.round, play.arm) for play in self.plays)
+        return frozenset((number, arm) for number, arm in plays if (number % turn, arm) in asked)
+
+    def explain(self, time_limit: float | None = None) -> str:
+        """Return what every rule costs and where it binds, by dates.
+
+        Parameters
+        ----------
+        time_limit
+            Seconds to spend on each rule, as in ``plan.explain``.
+
+        Examples
+        --------
+        >>> import lastswitch as ls
+        >>> bandit = ls.Bandit([ls.curves.constant(0.5), ls.curves.constant(0.25)])
+        >>> june = ls.Calendar("2024-06-03")
+        >>> rules = june.resolve([ls.rules.never(0, when="tue")], 4)
+        >>> print(ls.plan_block(bandit, 4, rules=rules).calendar(june).explain())
+        4 rounds, worth 1.75 (0.438 per round), proven optimal
+        arm 0: never on tue
+          costs 0.25; without it Tue 4 Jun would break it
+        """
+        return self.plan.explain(time_limit).text(self._dates)
+
+    def _dates(self, rounds: Sequence[int]) -> str:
+        """Return rounds by their dates, the first few."""
+        from lastswitch.schedules.sheet import say_day
+
+        found = []
+        for number in rounds[:_SHOWN]:
+            clock = "" if self.calendar.daily else f" {self.calendar.time(number):%H:%M}"
+            found.append(f"{say_day(self.calendar.day(number))}{clock}")
+        return ", ".join(found) + (f" and {len(rounds) - _SHOWN} more" * (len(rounds) > _SHOWN))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the days, coloured by arm, and return the axes.

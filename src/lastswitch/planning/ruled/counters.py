@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
 
 from lastswitch.errors import RuleError
 from lastswitch.planning._tables import FloatArray, IntArray
-from lastswitch.rules.records import Counting, Rule, Succession, Window
+from lastswitch.rules.records import Counting, Rule, Succession, Who, Window
 
 #: States a counter may have over all rounds.
 MOST_STATES = 300_000
@@ -45,6 +46,12 @@ class Counter:
         The rule it is a part of, for messages.
     key
         Counters with equal keys step alike: they differ in the arms they hear at most.
+    begins
+        For a cycle: the states it may be in before round 0.
+    closed
+        Whether a soft counter that has no state left ends the schedule, as one of a cycle does.
+    steady
+        Whether its steps are the same in every round.
     """
 
     letters: dict[int, int]
@@ -54,6 +61,9 @@ class Counter:
     shared: tuple[int, ...]
     rule: Rule
     key: Hashable
+    begins: tuple[Hashable, ...] = ()
+    closed: bool = False
+    steady: bool = False
 
 
 class Table(NamedTuple):
@@ -74,9 +84,15 @@ class Table(NamedTuple):
 
 
 def counters_of(
-    rule: Rule, length: int, most_plays: int, history: Sequence[Sequence[int]]
+    rule: Rule,
+    length: int,
+    most_plays: int,
+    history: Sequence[Sequence[int]],
+    repeats: bool = False,
 ) -> list[Counter]:
     """Return the counters of a rule whose arms are numbers.
+
+    Those of one turn of a cycle (``repeats``) step as in the middle of an endless repetition.
 
     Examples
     --------
@@ -89,15 +105,47 @@ def counters_of(
     # Nothing at all of a group is nothing of each of its arms.
     none_of_each = rule.hard and rule.most == 0 and not rule.least
     counters: list[Counter] = []
-    for who in [(arm,) for arm in rule.who] if rule.each or none_of_each else [rule.who]:
-        windows = rule.windows(length)
-        heard = [sum(arm in who for arm in arms) for arms in history]
+    arms = numbers(rule.who)
+    windows = _turn_windows(rule, length) if repeats else rule.windows(length)
+    for who in [(arm,) for arm in arms] if rule.each or none_of_each else [arms]:
+        heard = [sum(arm in who for arm in played) for played in history]
         if rule.within is not None:
-            counters += [_sliding(rule, who, part, heard, length) for part in _parts(windows)]
+            at_once = min(most_plays, len(who))
+            counters += [
+                _sliding(rule, who, part, heard, length, at_once if repeats else 0)
+                for part in _parts(windows)
+            ]
         else:
             for part in _parts(windows):
-                counters += [_fixed(rule, who, chain, heard, length) for chain in _chains(part)]
+                counters += [
+                    _fixed(rule, who, chain, heard, length, repeats) for chain in _chains(part)
+                ]
     return counters
+
+
+def _turn_windows(rule: Counting, length: int) -> list[Window]:
+    """Return the windows of a cycle: spans stay in the turn, periods go across its seam."""
+    windows = rule.windows(length)
+    if rule.within is not None:
+        return windows
+    if rule.every is not None:
+        return [window for window in windows if window.stop <= length]
+    inside = []
+    for window in windows:
+        clipped = window._replace(start=max(window.start, 0), stop=min(window.stop, length))
+        inside.append(clipped if clipped == window else clipped._replace(least=0))
+    return inside
+
+
+def numbers(who: Who) -> tuple[int, ...]:
+    """Return the arms of a rule that has been bound.
+
+    Examples
+    --------
+    >>> numbers((0, 2))
+    (0, 2)
+    """
+    return tuple(arm for arm in who if isinstance(arm, int))
 
 
 def _parts(windows: list[Window]) -> Iterable[list[Window]]:
@@ -122,7 +170,12 @@ def _chains(windows: list[Window]) -> list[list[Window]]:
 
 
 def _sliding(
-    rule: Counting, who: tuple[int, ...], windows: list[Window], heard: list[int], length: int
+    rule: Counting,
+    who: tuple[int, ...],
+    windows: list[Window],
+    heard: list[int],
+    length: int,
+    at_once: int,
 ) -> Counter:
     """Count in the last so many rounds: the state is the ages of the latest plays in them."""
     width, (_, _, least, most) = windows[0].stop - windows[0].start, windows[0]
@@ -131,9 +184,11 @@ def _sliding(
     start = tuple(past[:memory])
     # By round: what a window that reaches back asks for; nothing if its beginning is unknown.
     asks = [
-        0 if w.start < -len(heard) else least if w.start >= 0 else min(
-            least, sum(heard[len(heard) + w.start :]) + w.stop
-        )
+        least
+        if w.start >= 0 or at_once
+        else 0
+        if w.start < -len(heard)
+        else min(least, sum(heard[len(heard) + w.start :]) + w.stop)
         for w in windows
     ]
 
@@ -158,20 +213,32 @@ def _sliding(
         shared=tuple(range(length)),
         rule=rule,
         key=("sliding", width, least, most, start, reaching, rule.cost),
+        begins=tuple(age_states(width, memory, at_once)) if at_once else (),
+        steady=most is not None or len(set(asks)) == 1,
     )
 
 
 def _fixed(
-    rule: Counting, who: tuple[int, ...], windows: list[Window], heard: list[int], length: int
+    rule: Counting,
+    who: tuple[int, ...],
+    windows: list[Window],
+    heard: list[int],
+    length: int,
+    repeats: bool,
 ) -> Counter:
     """Count in windows that do not overlap: the state is the plays of the current one so far."""
     at: list[Window | None] = [None] * length
     for window in windows:
         for t in range(max(window.start, 0), min(window.stop, length)):
             at[t] = window
+    # A period that goes across the seam of a cycle begins with what the turn before counted.
+    seam = windows[0] if repeats and windows and windows[0].start < 0 else None
+    if seam is not None:
+        for t in range(length + seam.start, length):
+            at[t] = seam
     first = at[0]
     start, lost = 0, 0
-    if first is not None and first.start < 0:
+    if first is not None and first.start < 0 and not repeats:
         known = max(first.start, -len(heard))
         start = sum(heard[len(heard) + known :]) if known < 0 else 0
         if first.most is None:
@@ -189,7 +256,7 @@ def _fixed(
         if window.most is not None:
             wrong = max(0, count + event - window.most) - max(0, count - window.most)
         count = min(count + event, _cap(window))
-        if t + 1 < window.stop:
+        if t + 1 != window.stop:
             return count, wrong
         if window.least and window.stop <= length:
             wrong += max(0, window.least - (lost if window is first else 0) - count)
@@ -204,6 +271,7 @@ def _fixed(
         shared=shared,
         rule=rule,
         key=("fixed", tuple(windows), start, lost, rule.cost),
+        begins=tuple(range(_cap(seam) + 1)) if seam is not None else (0,),
     )
 
 
@@ -219,9 +287,8 @@ def _succession(
 ) -> Counter:
     """Remember whether ``whom`` was played the round before; ``who`` counts 1, ``whom`` base."""
     base = most_plays + 1
-    letters = {
-        arm: (arm in rule.who) + base * (arm in rule.whom) for arm in {*rule.who, *rule.whom}
-    }
+    who, whom = numbers(rule.who), numbers(rule.whom)
+    letters = {arm: (arm in who) + base * (arm in whom) for arm in sorted({*who, *whom})}
     start = bool(history) and any(arm in rule.whom for arm in history[-1])
 
     def step(_: int, state: Hashable, event: int) -> tuple[Hashable, int]:
@@ -235,12 +302,28 @@ def _succession(
         shared=tuple(range(length)),
         rule=rule,
         key=("succession", start, rule.cost),
+        begins=(False, True),
+        steady=True,
     )
 
 
-def tabulated(
-    counters: Sequence[Counter], events: Sequence[Sequence[int]], length: int
-) -> Table:
+def age_states(width: int, memory: int, at_once: int) -> list[tuple[int, ...]]:
+    """Return all lists of up to ``memory`` ages below ``width``, none more often than ``at_once``.
+
+    Examples
+    --------
+    >>> age_states(3, 2, 1)
+    [(), (1,), (2,), (1, 2)]
+    """
+    return [
+        ages
+        for size in range(memory + 1)
+        for ages in combinations_with_replacement(range(1, width), size)
+        if all(ages.count(age) <= at_once for age in ages)
+    ]
+
+
+def tabulated(counters: Sequence[Counter], events: Sequence[Sequence[int]], length: int) -> Table:
     """Return the joint table of some counters; ``events[e]`` is what each hears of event ``e``.
 
     Examples
@@ -248,18 +331,21 @@ def tabulated(
     >>> from lastswitch.rules import apart
     >>> [counter] = counters_of(apart(0, 3), 3, 1, ())
     >>> tabulated([counter], [(0,), (1,)], 3).offset.tolist()
-    [0, 1, 3, 6, 8]
+    [0, 1, 3, 5, 6]
     """
     now: dict[Hashable, int] = {tuple(counter.start for counter in counters): 0}
     offset, after, pay = [0, 1], [], []
+    steady = all(counter.steady for counter in counters)
+    known: dict[Hashable, tuple[list[Hashable | None], list[float]]] = {}
     for t in range(length):
         begin, later = offset[-1], {}  # type: int, dict[Hashable, int]
+        if not steady:
+            known = {}
         for state in now:
-            row, pays = [], []
-            for event in events:
-                target, worth = _stepped(counters, t, state, event)  # type: ignore[arg-type]
-                row.append(-1 if target is None else begin + later.setdefault(target, len(later)))
-                pays.append(worth)
+            if state not in known:
+                known[state] = _moves(counters, t, state, events)
+            targets, pays = known[state]
+            row = [-1 if x is None else begin + later.setdefault(x, len(later)) for x in targets]
             after.append(row)
             pay.append(pays)
         now = later
@@ -276,18 +362,24 @@ def tabulated(
     return _merged(Table(np.array(offset), np.array(after, np.int64), np.array(pay, np.float64)))
 
 
-def _stepped(
-    counters: Sequence[Counter], t: int, state: tuple[Hashable, ...], event: Sequence[int]
-) -> tuple[Hashable | None, float]:
-    """Return the joint state after an event and what it pays; (None, 0) if it is forbidden."""
-    target, worth = [], 0.0
-    for counter, memory, heard in zip(counters, state, event, strict=True):
-        following, wrong = counter.step(t, memory, heard)
-        if wrong and counter.cost is None:
-            return None, 0.0
-        worth -= wrong * (counter.cost or 0.0)
-        target.append(following)
-    return tuple(target), worth
+def _moves(
+    counters: Sequence[Counter], t: int, state: Hashable, events: Sequence[Sequence[int]]
+) -> tuple[list[Hashable | None], list[float]]:
+    """Return the joint state after each event (None: it is forbidden) and what that pays."""
+    targets: list[Hashable | None] = []
+    pays = []
+    for event in events:
+        target, worth = [], 0.0
+        for counter, memory, heard in zip(counters, state, event, strict=True):  # type: ignore[call-overload]
+            following, wrong = counter.step(t, memory, heard)
+            if wrong and (counter.cost is None or (counter.closed and following == ())):
+                break
+            worth -= wrong * (counter.cost or 0.0)
+            target.append(following)
+        forbidden = len(target) < len(counters)
+        targets.append(None if forbidden else tuple(target))
+        pays.append(0.0 if forbidden else worth)
+    return targets, pays
 
 
 def _merged(table: Table) -> Table:
@@ -303,11 +395,18 @@ def _merged(table: Table) -> Table:
         to = np.where(after[here] >= 0, label[after[here]], -1)
         gain = np.where(to >= 0, pay[here], 0.0)
         alive = to.max(axis=1) >= 0
-        both = np.hstack([to, gain.view(np.int64)])
-        _, first, which = np.unique(both[alive], axis=0, return_index=True, return_inverse=True)
-        label[here] = -1
-        label[np.flatnonzero(alive) + offset[t]] = which.reshape(-1)
-        rows[t] = to[alive][first], gain[alive][first]
+        raw = np.hstack([to, gain.view(np.int64)]).tobytes()
+        width = 16 * to.shape[1]
+        classes: dict[bytes, int] = {}
+        first = []
+        for x in np.flatnonzero(alive).tolist():
+            key = raw[x * width : (x + 1) * width]
+            if key not in classes:
+                classes[key] = len(classes)
+                first.append(x)
+            label[offset[t] + x] = classes[key]
+        label[here][~alive] = -1
+        rows[t] = to[first], gain[first]
     return _numbered(rows, int(label[0]))
 
 
@@ -321,9 +420,7 @@ def _numbered(rows: list[tuple[IntArray, FloatArray]], root: int) -> Table:
     order[[0, root]] = root, 0
     rows[0] = rows[0][0][order[:1]], rows[0][1][order[:1]]
     offset = np.cumsum([0, *(len(to) for to, _ in rows)])
-    after = [
-        np.where(to >= 0, to + offset[t + 1], -1) for t, (to, _) in enumerate(rows)
-    ]
+    after = [np.where(to >= 0, to + offset[t + 1], -1) for t, (to, _) in enumerate(rows)]
     return Table(offset, np.concatenate(after), np.concatenate([gain for _, gain in rows]))
 
 

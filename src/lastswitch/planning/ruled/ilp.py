@@ -16,7 +16,7 @@ import numpy as np
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.ruled.compiled import Compiled
-from lastswitch.planning.ruled.problem import RoundsPlayed
+from lastswitch.planning.ruled.playing import RoundsPlayed
 
 #: What HiGHS' answer may miss by, in pays.
 ACCURACY = 1e-9
@@ -55,7 +55,6 @@ class Flow:
         self.slot = slot[source]
         gain = np.concatenate([np.zeros(len(idle)), machines.gain])
         last = machines.lo[-1]
-        ends = self.head >= last if last > 0 else slot[self.head] == problem.length
         ends = slot[self.head] == problem.length
         gain[ends] += machines.final[self.head[ends] - last]
         m = problem.monitors
@@ -65,9 +64,9 @@ class Flow:
         self._arm_rows()
         self._monitor_rows(state, event)
         least, most = problem.plays
-        units = float(problem.n_arms)
+        units = _visitors(machines)[self.tail]
         self.upper = np.concatenate(
-            [np.full(len(gain), units), np.ones(len(state)), np.full(silent, most - least)]
+            [units, np.ones(len(state)), np.full(silent, float(most - least))]
         )
         # With the pulls whole, so is the rest; but a monitor may mix events of two plays and none.
         self.integer = np.zeros(len(self.cost), np.int64)
@@ -83,7 +82,7 @@ class Flow:
         self.n_rows += len(right)
 
     def _arm_rows(self) -> None:
-        """Flow out of each state less flow into it is what begins there; rounds have their plays."""
+        """Add rows: flow out of a state less flow into it is what begins there; plays a round."""
         machines, problem = self.machines, self.problem
         begins = np.bincount(machines.root, minlength=len(machines.idle)).astype(float)
         before_end = np.flatnonzero(_slots(machines) < problem.length)
@@ -106,7 +105,7 @@ class Flow:
         )
 
     def _monitor_rows(self, state: IntArray, event: IntArray) -> None:
-        """Monitors' flow is kept, and they hear what the arms say."""
+        """Add rows: monitors' flow is kept, and they hear what the arms say."""
         m, problem = self.problem.monitors, self.problem
         moves = self.n_arms_moves + np.arange(len(state))
         length = problem.length
@@ -189,7 +188,7 @@ def solve(
     shape = (flow.n_rows, len(flow.cost))
     matrix = csr_array((np.concatenate(flow.values), index), shape=shape)
     right = np.concatenate(flow.right)
-    options: dict[str, Any] = {"mip_rel_gap": gap}
+    options: Any = {"mip_rel_gap": gap}
     if time_limit is not None:
         options["time_limit"] = max(time_limit - (time.perf_counter() - began), 0.01)
     answer = milp(
@@ -204,6 +203,21 @@ def solve(
     bound = np.inf if answer.mip_dual_bound is None else -float(answer.mip_dual_bound)
     rounds = None if answer.x is None else flow.rounds(answer.x)
     return rounds, bound + ACCURACY * max(1.0, abs(bound)) if np.isfinite(bound) else bound
+
+
+def _visitors(machines: Machines) -> FloatArray:
+    """Return how many arms can be in each state."""
+    reached = np.zeros((len(machines.idle), len(machines.root)), np.bool_)
+    reached[machines.root, np.arange(len(machines.root))] = True
+    tail = np.repeat(np.arange(len(machines.idle)), np.diff(machines.arc))
+    for low, high in zip(machines.lo[:-1], machines.hi[:-1], strict=True):
+        here = np.arange(low, high)
+        rests = here[machines.idle[low:high] >= 0]
+        np.logical_or.at(reached, machines.idle[rests], reached[rests])
+        arcs = slice(machines.arc[low], machines.arc[high])
+        np.logical_or.at(reached, machines.nxt[arcs], reached[tail[arcs]])
+    visitors: FloatArray = reached.sum(axis=1).astype(np.float64)
+    return visitors
 
 
 def _slots(machines: Machines) -> IntArray:
