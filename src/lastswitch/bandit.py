@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_choice, check_list, check_whole, is_number
 from lastswitch._listing import DOZEN, more
+from lastswitch._packed import pack
 from lastswitch._suggest import suggestion
 from lastswitch.curves import Curve, naming_arm
 from lastswitch.errors import BanditError, InputTypeError
@@ -151,8 +152,7 @@ class Bandit:
         states = as_states(tau)
         if len(states) != self.n_arms:
             raise BanditError(f"a state needs one entry per arm ({self.n_arms}), got {tau!r}.")
-        pays = map(lambda curve, state: curve(state), self.curves, states.tolist())
-        return np.fromiter(pays, dtype=float, count=self.n_arms)
+        return pack(self.curves).pays(states[:, None])[:, 0]
 
     def sample(self, arm: int, tau: int, rng: np.random.Generator) -> float:
         """Draw one reward of ``arm`` in state ``tau``."""
@@ -185,10 +185,8 @@ class Bandit:
         check_whole("streak_depth", streak_depth, 0)
         rests = np.arange(1, rest_depth + 1)
         streaks = -np.arange(1, streak_depth + 1)
-        return (
-            np.array([curve(rests) for curve in self.curves]).reshape(self.n_arms, rest_depth),
-            np.array([curve(streaks) for curve in self.curves]).reshape(self.n_arms, streak_depth),
-        )
+        packed = pack(self.curves)
+        return packed.pays(rests[None]), packed.pays(streaks[None])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every curve, rest to the right of zero and streak to the left; return the axes."""

@@ -14,7 +14,8 @@ from lastswitch.errors import LastSwitchError, PlanError
 from lastswitch.instances import five_arms
 from lastswitch.planning import clock
 from lastswitch.planning.arm_states import arm_states
-from lastswitch.planning.cycles import cycle_automata, settled_state
+from lastswitch.planning.cycle_automata import cycle_automata
+from lastswitch.planning.cycles import settled_state
 from lastswitch.states import moved
 from strategies import bandits, blocks, curves
 

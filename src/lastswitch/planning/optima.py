@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,7 @@ from lastswitch._progress import Report
 from lastswitch.blocks import block_pays, cycle_reward
 from lastswitch.errors import PlanError
 from lastswitch.planning.certificate import Certificate, rounding
-from lastswitch.planning.clock import Clock, OutOfTime, running
+from lastswitch.planning.clock import Clock, running
 from lastswitch.planning.frequency import frequencies, total_bound
 from lastswitch.planning.joint_states import JointGraph, group_arms, joint_graph, recurrent_state
 from lastswitch.planning.walks import best_cycle_of, best_walk
@@ -48,6 +47,8 @@ SEARCH_SECONDS = 10.0
 SEARCH_LENGTHS = (12, 24, 36, 48)
 #: What share of a time limit may go into listing joint states before a search is tried instead.
 LISTING_SHARE = 0.5
+#: What share of the time left may go into the bound of a total.
+BOUND_SHARE = 0.3
 _LARGEST_DENOMINATOR = 1_000_000
 
 
@@ -173,7 +174,7 @@ def optimal_average(
 def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     """Return the best average found in time, from a graph of at most ``limit`` states."""
     graph, ceiling = None, frequencies(bandit.curves)
-    with _until(clock):
+    with clock.ending():
         if clock.limit is not None:  # so that a bound is at hand whatever happens
             ceiling.least(clock.part(LISTING_SHARE))
         arms, part = group_arms(bandit), clock.part(LISTING_SHARE)
@@ -249,15 +250,17 @@ def optimal_total(
 def _total(bandit: Bandit, rounds: int, taus: States, limit: int, clock: Clock) -> Optimum:
     """Return the best total found in time, from a graph of at most ``limit`` states."""
     graph, walk = None, None
-    with _until(clock):
+    with clock.ending():
         part = clock.part(LISTING_SHARE)
         graph = _graph_from(bandit, taus, limit, rounds, part)
         if graph is not None:
             walk = best_walk(graph, rounds, part)
     if walk is None:
-        graph = None
+        graph, clock = None, _bounded(clock)
+        # First the bound: a search takes all the time it is given.
+        ceiling = total_bound(bandit, rounds, taus, clock.part(BOUND_SHARE))
         block, bound = _long_plan(bandit, rounds, taus, clock)
-        bound = min(bound, total_bound(bandit, rounds, taus, _bounded(clock)))
+        bound = min(bound, ceiling)
     else:
         block, bound = walk
     total = total_fraction(bandit, block, taus)
@@ -270,17 +273,6 @@ def _total(bandit: Bandit, rounds: int, taus: States, limit: int, clock: Clock) 
         states=0 if graph is None else len(graph),
         seconds=clock.seconds,
     )
-
-
-@contextmanager
-def _until(clock: Clock) -> Iterator[None]:
-    """Leave what is inside when its time is over; on Ctrl-C the call as a whole ends soon."""
-    try:
-        yield
-    except OutOfTime:
-        pass
-    except KeyboardInterrupt:
-        clock.stop()
 
 
 def _graph_from(
@@ -363,7 +355,7 @@ def _bounded(clock: Clock) -> Clock:
 
 def _long_cycle(bandit: Bandit, clock: Clock) -> tuple[int, ...]:
     """Return the best cycle found by planning cycles of growing length within the time."""
-    from lastswitch.planning.cycles import search_cycle
+    from lastswitch.planning.cycle_search import search_cycle
 
     clock = _bounded(clock)
     best: tuple[int, ...] = ()
@@ -387,11 +379,11 @@ def _long_plan(
         return plan.block, plan.bound
     cycle = _long_cycle(bandit, clock)
     best, best_total = np.resize(cycle, horizon), -math.inf
-    for k in range(len(cycle)):  # begin with the round that suits the start best
-        sequence = np.resize(np.roll(cycle, -k), horizon)
-        total = float(block_pays(bandit, sequence, start).sum())
-        if total > best_total:
-            best, best_total = sequence, total
-        if clock.over:
-            break
+    with clock.ending():
+        for k in range(len(cycle)):  # begin with the round that suits the start best
+            sequence = np.resize(np.roll(cycle, -k), horizon)
+            total = float(block_pays(bandit, sequence, start).sum())
+            if total > best_total:
+                best, best_total = sequence, total
+            clock.check()
     return tuple(best.tolist()), math.inf

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_bandit, check_flag
+from lastswitch._packed import pack
 from lastswitch.errors import BlockError, InputTypeError, ProblemError
 from lastswitch.planning._tables import (
     BoolArray,
@@ -207,7 +208,7 @@ class BlockProblem:
             slots = np.arange(length)
             states = np.maximum(tau, 0)[:, None] + slots  # an arm in a streak rests from 0
             states[:, 0] = tau
-            first = np.array([curve(row) for curve, row in zip(bandit.curves, states, strict=True)])
+            first = pack(bandit.curves).pays(states)
         # Streaks hold their last value, so no more columns than the longest table are needed.
         depth = max(len(curve.streak) for curve in bandit.curves)
         rest, streak = bandit.tables(max(length - 2, 1), depth)
