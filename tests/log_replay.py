@@ -67,16 +67,11 @@ def _rounds(together: dict[tuple[str, str, int], Any]) -> dict[tuple[str, str], 
 
 
 def _by_subject(rows: list[Row]) -> dict[str, list[Row]]:
-    """Return each subject's events in order, copies dropped."""
-    groups: dict[str, set[Row]] = defaultdict(set)
+    """Return each subject's events in order of time, then of their place in ``rows``."""
+    groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        groups[row[0]].add(row)
-    return {
-        subject: sorted(
-            events, key=lambda row: (row[1], row[2], math.inf if row[3] is None else row[3])
-        )
-        for subject, events in groups.items()
-    }
+        groups[row[0]].append(row)
+    return {subject: sorted(events, key=lambda row: row[1]) for subject, events in groups.items()}
 
 
 def random_log(rng: np.random.Generator, kind: str) -> list[Row]:
@@ -95,19 +90,20 @@ def random_log(rng: np.random.Generator, kind: str) -> list[Row]:
         time = float(rng.integers(times)) + (0.25 if rng.random() < 0.3 else 0.0)
         reward = None if rng.random() < 0.05 else float(rng.integers(3)) / 2
         rows.append((f"s{subject}", time, f"a{int(rng.integers(arms))}", reward))
-    return rows + [rows[place] for place in rng.integers(len(rows), size=5)]
+    return rows + [rows[int(place)] for place in rng.integers(len(rows), size=5)]
 
 
 def table_of(rows: list[Row]) -> Any:
     """Return rows as the table of clean events that states are computed from."""
     subject, time, arm, reward = (list(column) for column in zip(*rows, strict=True))
-    paid = pa.array(reward, pa.float64())
-    return ibis.memtable(pa.table({"subject": subject, "time": time, "arm": arm, "reward": paid}))
+    paid, place = pa.array(reward, pa.float64()), np.arange(len(rows), dtype=float)
+    columns = {"subject": subject, "time": time, "arm": arm, "reward": paid, "order": place}
+    return ibis.memtable(pa.table(columns))
 
 
 def computed_states(connection: Any, states: Any) -> list[Any]:
-    """Return computed plays in the replay's form, copies left out."""
-    rows = connection.to_pyarrow(states.filter(~states.copy)).to_pylist()
+    """Return computed plays in the replay's form."""
+    rows = connection.to_pyarrow(states).to_pylist()
     return sorted(
         (
             (

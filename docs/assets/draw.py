@@ -116,7 +116,17 @@ def pricing() -> Figure:
     return figure
 
 
+def dinners() -> Figure:
+    """Return four weeks of the meals that ``lastswitch new meals`` begins with."""
+    file = Path(ls.__file__).parent / "starters" / "meals.toml"
+    meals, calendar = ls.load_bandit(file), ls.load_calendar(file)
+    length = calendar.length(until="2024-07-01")
+    plan = ls.plan_block(meals, length, rules=calendar.resolve(meals.rules, length, meals))
+    return plan.plot(calendar=calendar).figure
+
+
 if __name__ == "__main__":
+    save_figure(dinners(), HERE / "dinners", formats=["png"])
     save_figure(pricing(), HERE / "pricing", formats=["svg"])
     save_figure(figure_1(), HERE / "figure-1", formats=["svg"])
     save_figure(landing(narrow=False), HERE / "landing", formats=["svg", "png"])

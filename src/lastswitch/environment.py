@@ -16,7 +16,9 @@ from lastswitch._extras import load_extra
 from lastswitch.bandit import Bandit
 from lastswitch.errors import BanditError, StateError
 from lastswitch.files import find_bandit
-from lastswitch.states import States, transition
+from lastswitch.planning.ruled.keeping import Keeper
+from lastswitch.planning.ruled.playing import states_after
+from lastswitch.states import States
 
 if TYPE_CHECKING:
     import gymnasium
@@ -32,8 +34,13 @@ class LSDEnv(gymnasium.Env[NDArray[np.int64], np.int64]):
 
     The observation is the state of every arm (rounds of rest, or minus the plays in a row), the
     action is the arm to play, the reward is drawn from the bandit. An episode is truncated after
-    ``horizon`` rounds and never terminates; ``info["mean"]`` is the mean of the reward drawn, so
-    that regret can be measured without noise.
+    ``horizon`` rounds; ``info["mean"]`` is the mean of the reward drawn, so that regret can be
+    measured without noise.
+
+    If the bandit has rules, ``info["action_mask"]`` says which actions break no hard rule now (1)
+    and the others (0) are refused; an episode without a legal action terminates. If a round may be
+    silent (``plays=(0, 1)``) the action after the last arm is silence. Costs of soft rules are no
+    part of the reward.
 
     Parameters
     ----------
@@ -62,7 +69,14 @@ class LSDEnv(gymnasium.Env[NDArray[np.int64], np.int64]):
         self.observation_space = gymnasium.spaces.Box(
             -reach, reach, shape=(self.bandit.n_arms,), dtype=np.int64
         )
-        self.action_space = gymnasium.spaces.Discrete(self.bandit.n_arms)
+        least, most = self.bandit.plays
+        if most > 1:
+            raise BanditError(
+                f"the environment plays one arm a round, and this bandit plays {least} to {most}; "
+                "plan it with plan_block instead."
+            )
+        self.action_space = gymnasium.spaces.Discrete(self.bandit.n_arms + (least == 0))
+        self._keeper: Keeper | None = None
         self._states: States = self.bandit.start()
         self._left = 0  # nothing to play before the first reset
 
@@ -73,7 +87,8 @@ class LSDEnv(gymnasium.Env[NDArray[np.int64], np.int64]):
         super().reset(seed=seed)
         self._states = self.bandit.start()
         self._left = self.horizon
-        return self._states.copy(), {}
+        self._keeper = None if self.bandit.plain else Keeper(self.bandit, self.horizon)
+        return self._states.copy(), self._mask()
 
     def step(
         self, action: np.int64 | int
@@ -85,13 +100,34 @@ class LSDEnv(gymnasium.Env[NDArray[np.int64], np.int64]):
             raise BanditError(
                 f"an action is an arm from 0 to {self.bandit.n_arms - 1}, got {action!r}."
             )
-        arm = int(action)
-        tau = int(self._states[arm])
-        reward = self.bandit.sample(arm, tau, self.np_random)
-        self._states = transition(self._states, arm)
+        arms = [int(action)] if action < self.bandit.n_arms else []
+        if self._keeper is not None:
+            if not self._keeper.legal(arms):
+                raise BanditError(
+                    f"action {action} breaks a rule now; choose one whose info['action_mask'] is 1."
+                )
+            self._keeper.play(arms)
+        mean = reward = self.bandit.silence
+        if arms:
+            tau = int(self._states[arms[0]])
+            mean, reward = (
+                self.bandit.mean(arms[0], tau),
+                self.bandit.sample(arms[0], tau, self.np_random),
+            )
+        self._states = np.array(states_after(self._states, (tuple(arms),)))
         self._left -= 1
-        info = {"mean": self.bandit.mean(arm, tau)}
-        return self._states.copy(), reward, False, self._left == 0, info
+        info = {"mean": mean} | (self._mask() if self._left else {})
+        stuck = "action_mask" in info and not np.any(info["action_mask"])
+        return self._states.copy(), reward, stuck, self._left == 0, info
+
+    def _mask(self) -> dict[str, Any]:
+        """Return which actions break no hard rule, if there are any rules."""
+        if self._keeper is None:
+            return {}
+        sets = [[arm] for arm in range(self.bandit.n_arms)]
+        if self.bandit.plays[0] == 0:
+            sets.append([])
+        return {"action_mask": np.array([self._keeper.legal(arms) for arms in sets], np.int8)}
 
 
 gymnasium.register(ENV_ID, entry_point="lastswitch.environment:LSDEnv")

@@ -40,12 +40,24 @@ class ProblemError(LastSwitchError, ValueError):
     """A planning problem that is malformed or has no solution."""
 
 
+class InfeasibleError(ProblemError):
+    """Rules that no schedule can keep; ``conflict`` is a smallest set that cannot hold together."""
+
+    def __init__(self, message: str, conflict: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.conflict = conflict
+
+
 class RuleError(LastSwitchError, ValueError):
     """A rule that makes no sense, or names what is not there."""
 
 
 class PlanError(LastSwitchError, ValueError):
     """A plan that contradicts its own certificate, or a call to a planner that makes no sense."""
+
+
+class UndecidedError(PlanError):
+    """Out of time before any schedule was found, or shown not to exist."""
 
 
 class PolicyError(LastSwitchError, ValueError):

@@ -123,9 +123,14 @@ def write_bandit(bandit: Bandit, path: str | PathLike[str]) -> Path:
     if _suffix(file) == ".json":
         del data["version"]
         return save_json(file, KIND, VERSION, data)
+    return write_atomic(file, to_toml(data))
+
+
+def to_toml(data: Mapping[str, Any]) -> str:
+    """Return a bandit's table, as :func:`bandit_to_dict` makes it, as the text of a TOML file."""
     import tomli_w
 
-    return write_atomic(file, _inline(tomli_w.dumps(data)))
+    return _inline(tomli_w.dumps(data))
 
 
 def find_bandit(text: str) -> Bandit:

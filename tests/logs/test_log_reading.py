@@ -145,8 +145,8 @@ def test_bad_rows_are_counted_by_kind_with_examples(tmp_path):
         "zone": 1,
         "arm": 1,
         "reward": 2,
-        "copy": 1,
     }
+    assert fit.summary.copies == 1
     assert fit.summary.rows == len(MESSY) + 1
     shown = {entry.kind: entry.examples[0] for entry in fit.summary.bad}
     assert "too,few" in shown["line"]
@@ -156,7 +156,7 @@ def test_bad_rows_are_counted_by_kind_with_examples(tmp_path):
 def test_a_play_without_a_reward_still_moves_the_state():
     """The third play is the second in a row although the second paid nothing readable."""
     frame = pd.DataFrame({"time": [1, 2, 3], "arm": "a", "reward": ["1", "?", "0"]})
-    with pytest.warns(LastSwitchWarning, match="the play counts"):
+    with pytest.warns(LastSwitchWarning, match="the play moves the state"):
         prior = fit_curves(frame, subject=None).prior()
     assert prior.streak_counts[0, :2].tolist() == [0, 1]
 
@@ -169,10 +169,10 @@ def test_strict_refuses_bad_rows_and_names_them(tmp_path):
         fit_curves(path, strict=True)
 
 
-def test_strict_refuses_copies_too():
-    """Copies are found while counting, and refused as well."""
+def test_strict_refuses_dropped_copies_too():
+    """A row left out as a copy is a row left out."""
     with pytest.raises(LogError, match="copy of another row"):
-        fit_curves(pd.DataFrame([*ROWS, ROWS[0]]), strict=True)
+        fit_curves(pd.DataFrame([*ROWS, ROWS[0]]), strict=True, copies="drop")
 
 
 def test_a_clean_log_passes_strict():

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from lastswitch.logs import fit_curves
+from lastswitch.logs.clock import Rounds
 from lastswitch.logs.source import open_log
-from lastswitch.logs.states import Rounds, plays_by_clock, plays_in_order, with_states
+from lastswitch.logs.states import plays_by_clock, plays_in_order, with_states
 from log_replay import (
     KINDS,
     computed_states,

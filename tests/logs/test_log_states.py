@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from lastswitch.errors import LogError
-from lastswitch.logs.states import Rounds, clock_rounds, plays_by_clock, plays_in_order, with_states
+from lastswitch.logs.clock import Rounds, clock_rounds
+from lastswitch.logs.states import plays_by_clock, plays_in_order, with_states
 from log_replay import (
     KINDS,
     Row,
@@ -46,14 +47,6 @@ def test_states_by_clock_equal_a_replay(duck, kind, length):
     assert np.array(means[0], dtype=float) == pytest.approx(
         np.array(means[1], dtype=float), nan_ok=True
     )
-
-
-def test_copies_are_marked_once_each(duck):
-    """Three equal rows are one event and two copies."""
-    rows: list[Row] = [("s", 1.0, "a", 0.5)] * 3 + [("s", 2.0, "a", 0.5)]
-    states = with_states(plays_in_order(table_of(rows)))
-    assert duck.execute(states.copies.sum()) == 2
-    assert computed_states(duck, states) == [("s", "a", 0, 0.5, None), ("s", "a", 1, 0.5, -1)]
 
 
 def test_the_largest_reward_of_a_round_can_stand_for_it(duck):

@@ -93,13 +93,13 @@ def test_the_paper_is_run_at_the_paper_settings():
     parts = paper_experiments()
     five, two = parts["five-arms"].experiment, parts["two-arms"].experiment
     assert (five.horizon, two.horizon, five.runs, two.runs) == (5112, 5060, 10, 10)
-    blocks = {
-        (key, name): factory.keywords["block"]
+    lengths = {
+        (key, name): factory.keywords["length"]
         for key, part in parts.items()
         for name, factory in part.experiment.policies.items()
-        if "block" in getattr(factory, "keywords", {})
+        if "length" in getattr(factory, "keywords", {})
     }
-    assert blocks == {
+    assert lengths == {
         ("five-arms", "ISI-CombUCB1"): 4,
         ("five-arms", "CombUCB1"): 3,
         ("five-arms", "CS-worst"): 3,

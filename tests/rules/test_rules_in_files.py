@@ -58,7 +58,7 @@ def radio() -> ls.Bandit:
 @pytest.mark.parametrize("suffix", [".toml", ".json"])
 def test_a_ruled_bandit_survives_its_file(tmp_path, suffix):
     """Loading what was saved gives an equal bandit."""
-    file = ls.save_bandit(radio(), tmp_path / f"radio{suffix}")
+    file = radio().save(tmp_path / f"radio{suffix}")
     assert ls.load_bandit(file) == radio()
     assert pickle.loads(pickle.dumps(radio())) == radio()
     assert hash(radio()) == hash(radio())

@@ -342,3 +342,51 @@ def test_a_day_is_the_calendars_day():
     assert schedule.plays[22].begin == datetime(2024, 6, 7, 2)
     assert schedule.plays[22].day == date(2024, 6, 6)
     assert str(schedule).splitlines()[4].split() == ["04:00", "hit", "hit"]
+
+
+def ruled():
+    """Return a plan of up to two arms a round, some pinned, some rounds silent."""
+    station = ls.Bandit(
+        [ls.curves.step(2, 0.9), ls.curves.constant(0.2), ls.curves.constant(0.1)],
+        names=NAMES,
+        plays=(0, 2),
+        silence=0.15,
+        rules=[
+            ls.rules.never("everyone", when="sun"),
+            ls.rules.pinned("talk", when="2024-06-07"),
+        ],
+    )
+    calendar = ls.Calendar("2024-06-06")
+    rules = calendar.resolve(station.rules, 7, station)
+    return ls.plan_block(station, 7, rules=rules).calendar(calendar)
+
+
+def test_silence_and_several_plays_in_every_format():
+    """A silent round has no play; a round of two has two, each an event of its own."""
+    schedule = ruled()
+    counts = [len(schedule.arms(number)) for number in range(7)]
+    assert counts[3] == 0  # Sunday
+    assert max(counts) == 2
+    assert len(schedule.plays) == sum(counts)
+    days = {play.day for play in schedule.plays}
+    assert date(2024, 6, 9) not in days
+    events = icalendar.Calendar.from_ical(schedule.to_ics(stamp=NOW)).walk("VEVENT")
+    assert [(e["DTSTART"].dt, str(e["SUMMARY"])) for e in events] == [
+        (play.day, play.name) for play in schedule.plays
+    ]
+    assert len({str(e["UID"]) for e in events}) == len(events)
+    text = str(schedule)
+    assert " + " in text
+    assert "– silence" in text
+
+
+def test_pinned_plays_are_marked():
+    """Where a rule pins a play, and nowhere else."""
+    schedule = ruled()
+    assert schedule.pinned == {(1, NAMES.index("talk"))}
+    ax = schedule.plot()
+    assert len(ax.lines) == 1
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend[-2:] == ["silence", "pinned by a rule"]
+    assert a_schedule().pinned == frozenset()
+    plt.close("all")

@@ -58,6 +58,17 @@ def plan(
         float, typer.Option(help="Stop within this share of the best possible, such as 0.01.")
     ] = 0.0,
     time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            help="Rounds before, the latest last: arms by name or number, separated by commas; "
+            "nothing between two commas is a silent round, a + joins arms of one round."
+        ),
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Say of every rule whether it binds and what it costs."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     form: Annotated[
         str | None,
@@ -73,7 +84,7 @@ def plan(
 
     from lastswitch.errors import PlanError
     from lastswitch.files import find_bandit
-    from lastswitch.logs import fit_beside, predicted_gain
+    from lastswitch.logs.saving import find_fit
     from lastswitch.planning import plan_block, plan_cycle
     from lastswitch.schedules import Schedule
 
@@ -84,9 +95,9 @@ def plan(
         found = with_dated_rules(found, calendar, rounds)
     with _progress() as progress:
         if cycle:
-            if start != "initial" or solver != "certified":
+            if start != "initial" or solver != "certified" or history is not None:
                 raise PlanError(
-                    "a cycle makes its own start and has one solver; drop --start and "
+                    "a cycle makes its own start and has one solver; drop --start, --history and "
                     "--solver, or drop --cycle."
                 )
             made = plan_cycle(found, rounds, gap=gap, time_limit=time_limit, progress=progress)
@@ -95,6 +106,7 @@ def plan(
                 found,
                 rounds,
                 start=_start(start),
+                history=None if history is None else _history(history),
                 solver=solver,
                 gap=gap,
                 time_limit=time_limit,
@@ -108,8 +120,12 @@ def plan(
         _write(shown, form, out, Path(bandit).stem)
         return
     typer.echo(f"{shown}\n({made.solver}, {made.seconds:.3g} s)")
-    if fit_beside(bandit):  # curves fitted from a log: what the rotation would gain over it
-        typer.echo(f"\n{predicted_gain(bandit, made)}")
+    if explain:
+        typer.echo(f"\n{made.explain(time_limit)}")
+    from lastswitch.logs.voice import plan_words
+
+    if words := plan_words(find_fit(bandit), made, bandit):  # curves fitted from a log
+        typer.echo(f"\n{words}")
 
 
 def _write(schedule: Schedule, form: str, out: Path | None, name: str) -> None:
@@ -137,6 +153,12 @@ def _start(text: str) -> str | list[int]:
             f"--start must be 'initial', 'unknown' or one whole number per arm separated by "
             f"commas, got {text!r}."
         ) from None
+
+
+def _history(text: str) -> list[list[str | int]]:
+    """Return the rounds that ``--history`` names."""
+    rounds = [played.split("+") if played.strip() else [] for played in text.split(",")]
+    return [[int(arm) if arm.strip().isdigit() else arm.strip() for arm in arms] for arms in rounds]
 
 
 @contextmanager

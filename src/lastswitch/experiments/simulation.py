@@ -141,6 +141,9 @@ def simulate(
 ) -> Run:
     """Play ``policy`` on ``bandit`` for ``horizon`` rounds.
 
+    A policy that breaks a hard rule of the bandit is an error; what soft rules cost is no part of
+    the rewards.
+
     Parameters
     ----------
     bandit
@@ -179,7 +182,27 @@ def simulate(
             record,
             subjects,
         )
-    return record.run(bandit, subjects)
+    run = record.run(bandit, subjects)
+    _check_rules(run)
+    return run
+
+
+def _check_rules(run: Run) -> None:
+    """Refuse a run in which a hard rule of the bandit was broken."""
+    from lastswitch.rules import violations
+
+    bandit = run.bandit
+    for rule in bandit.rules:
+        if not rule.hard:
+            continue
+        for subject in range(run.subjects):
+            rounds = [(arm,) for arm in run.arms[subject :: run.subjects].tolist()]
+            found = violations(rule.bound(bandit.names, bandit.groups), rounds)
+            if found:
+                raise ExperimentError(
+                    f"the policy broke the rule {rule} in round {found[0].round}"
+                    + ("." if run.subjects == 1 else f" of subject {subject}.")
+                )
 
 
 def reference_run(
@@ -305,6 +328,11 @@ def _noise(bandit: Bandit, size: int, rng: np.random.Generator) -> list[float]:
 
 def _check(bandit: Bandit, policy: AsksAndTells, horizon: int, seed: int, subjects: int) -> None:
     check_bandit("simulate", bandit)
+    if not bandit.plays[0] <= 1 <= bandit.plays[1]:
+        raise ExperimentError(
+            f"a policy plays one arm a round, and this bandit plays {bandit.plays[0]} to "
+            f"{bandit.plays[1]}."
+        )
     check_whole("horizon", horizon, 1, ExperimentError)
     check_whole("subjects", subjects, 1, ExperimentError)
     check_whole("seed", seed, 0, ExperimentError)

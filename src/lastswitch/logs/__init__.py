@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from lastswitch.logs.armfit import ArmFit
-from lastswitch.logs.curvefit import CAUTION, CurveFit, fit_curves
+from lastswitch.logs.current import current_states
+from lastswitch.logs.curvefit import CurveFit
 from lastswitch.logs.estimates import Estimate
+from lastswitch.logs.fitting import fit_curves
 from lastswitch.logs.gains import Gain, predicted_gain
 from lastswitch.logs.questions import Finding
 from lastswitch.logs.replay import Replay, replay
-from lastswitch.logs.saving import fit_beside, load_fit, save_fit
+from lastswitch.logs.saving import find_fit, load_fit
 from lastswitch.logs.simulate import simulate
+from lastswitch.logs.summary import CAUTION, LogSummary
+from lastswitch.logs.support import Support, support
 
 __all__ = [
     "CAUTION",
@@ -18,12 +22,15 @@ __all__ = [
     "Estimate",
     "Finding",
     "Gain",
+    "LogSummary",
     "Replay",
-    "fit_beside",
+    "Support",
+    "current_states",
+    "find_fit",
     "fit_curves",
     "load_fit",
     "predicted_gain",
     "replay",
-    "save_fit",
     "simulate",
+    "support",
 ]

@@ -2,84 +2,59 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastswitch.curves import Curve
 from lastswitch.intervals import Interval
-from lastswitch.logs.counts import Counts, Floats, Tally
+from lastswitch.logs.counts import Counts, Floats
 from lastswitch.logs.estimates import (
     Estimate,
+    Evidence,
     Spans,
     falling,
     interval,
-    level_tail,
+    kernel,
+    level_from,
     pool_sparse,
     pool_starts,
-    pooled_sums,
-    smoothed,
 )
+from lastswitch.logs.within import Fitted, Strata, fit_within, strata_of
 
 Side = Literal["rest", "streak"]
+#: The pool of every column, -1 for a column without events.
+Pooling = NDArray[np.int64]
+
+#: A level that held from some depth to twice that depth, and to this one, is taken to hold on.
+HOLDS_ON = 6
 
 
 class FitRules(NamedTuple):
-    """How counts become curves."""
+    """How counts become curves.
+
+    A pool of states is known from ``min_events`` events of ``min_subjects`` subjects on. Where the
+    order of events is not known, rests up to ``blurred`` rounds are not told apart, nor are
+    streaks.
+    """
 
     level: float = 0.95
     min_events: int = 30
+    min_subjects: int = 5
     smooth: float | None = None
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The fixed part of one arm's fit: from these states comes the value of that one.
-
-    Resampling the log changes the sums that go in, not the shape, so every resample is read the
-    way the log itself was.
-    """
-
-    rest: Spans
-    streak: Spans
-    weights: Floats
-    depth: int
-    smooth: float | None
-    fallback: Floats
-
-    def rest_values(self, events: Floats, total: Floats) -> Floats:
-        """Return the rest table for sums over the arm's columns, or one per row of sums.
-
-        A pool that a resample left empty keeps the value it has in the log (``fallback``).
-        """
-        size = len(self.rest)
-        if not size:  # never seen rested: all there is, is the arm's mean
-            many = events.sum(axis=-1, keepdims=True)
-            mean = total.sum(axis=-1, keepdims=True) / np.maximum(many, 1.0)
-            return np.asarray(np.where(many > 0, mean, self.fallback[0]))
-        mine = slice(1, 1 + size)
-        values = _pooled(self.rest, events[..., mine], total[..., mine], self.fallback[mine])
-        if self.smooth is not None:
-            values = smoothed(values, self.weights[mine], self.smooth)
-        return np.asarray(np.clip(values, 0.0, 1.0))
-
-    def streak_values(self, events: Floats, total: Floats) -> Floats:
-        """Return the streak table, nonincreasing, for sums as in :meth:`rest_values`."""
-        size = len(self.streak)
-        if not size:  # never seen in a row: count on no more than the arm's worst rest
-            return np.asarray(self.rest_values(events, total).min(axis=-1, keepdims=True))
-        mine = slice(1 + self.depth, 1 + self.depth + size)
-        values = _pooled(self.streak, events[..., mine], total[..., mine], self.fallback[mine])
-        return np.clip(falling(values, self.weights[mine]), 0.0, 1.0)
+    blurred: int = 0
 
 
 @dataclass(frozen=True)
 class ArmFit:
     """What the log says about one arm.
 
-    ``first`` is its first play ever, kept apart. ``assumed`` names the sides no event was seen on:
-    a rest side then takes the arm's mean, a streak side its worst rest.
+    ``first`` is its first play ever, kept apart. ``curve`` is what planning uses: states that are
+    not known pay their lower bound there, and so does what lies beyond the deepest known state,
+    unless the curve has levelled off well before it. ``unseen`` names the sides without one known
+    state.
     """
 
     name: str
@@ -87,98 +62,304 @@ class ArmFit:
     first: Estimate
     rest: tuple[Estimate, ...]
     streak: tuple[Estimate, ...]
-    assumed: tuple[Side, ...]
-    shape: Shape
+    unseen: tuple[Side, ...]
+    holds: tuple[Side, ...]
 
     @property
     def events(self) -> int:
         """Rewards counted, first plays included."""
-        return self.first.events + sum(e.events for e in (*self.rest, *self.streak))
+        return self.first.events + self.repeats
+
+    @property
+    def repeats(self) -> int:
+        """Rewards counted after the first play: all that can tell of rest and repetition."""
+        return sum(e.events for e in (*self.rest, *self.streak))
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Every state with its numbers, from the longest streak to the longest rest."""
         return (*reversed(self.streak), *self.rest)
 
+    @property
+    def known_rest(self) -> int:
+        """The longest rest that is known, 0 for none."""
+        return max((state.tau for state in self.rest if state.known and state.tau), default=0)
+
+    def at(self, tau: int) -> Estimate | None:
+        """Return the estimate behind the curve at ``tau``; None beyond what was ever seen.
+
+        Where a side holds on, that is its deepest known state.
+        """
+        side, named = (self.rest, "rest") if tau > 0 else (self.streak, "streak")
+        if abs(tau) <= len(side):
+            return side[abs(tau) - 1]
+        deepest = [state for state in side if state.known]
+        return deepest[-1] if named in self.holds and deepest else None
+
+
+class Pays(NamedTuple):
+    """What each state of one side pays, and how each group of subjects pulls at it.
+
+    ``pulls`` has shape (groups, states); a state that is not known pays its lower bound, at which
+    nobody pulls.
+    """
+
+    values: Floats
+    pulls: Floats
+    known: NDArray[np.bool_]
+
+
+class ArmReading(NamedTuple):
+    """A fitted arm with the errors of its values, group by group."""
+
+    fit: ArmFit
+    rest: Pays
+    streak: Pays
+    shape: Fitted
+    joined: Pooling
+    depth: int
+
+    def column(self, tau: int) -> int:
+        """Return the column that stands for ``tau``: beyond the deepest seen, the deepest."""
+        side, begin = (self.rest, 1) if tau > 0 else (self.streak, 1 + self.depth)
+        return begin + min(abs(tau), max(len(side.values), 1)) - 1
+
+    def known_at(self, tau: int) -> bool:
+        """Say whether the log knows the state ``tau``, or a level that holds on to it."""
+        side, name = (self.rest, "rest") if tau > 0 else (self.streak, "streak")
+        if abs(tau) <= len(side.known):
+            return bool(side.known[abs(tau) - 1])
+        return name in self.fit.holds
+
 
 def fit_arm(counts: Counts, arm: int, rules: FitRules, binary: bool) -> ArmFit:
     """Fit one arm's curve to its counts."""
-    groups = counts.by_group(arm)
-    events, total = counts.pooled.events[arm], counts.pooled.total[arm]
-    rested = _seen_side(groups, slice(1, 1 + counts.rest), rules, binary)
-    repeated = _seen_side(groups, slice(1 + counts.rest, counts.width), rules, binary)
-    overall = np.full(counts.width, total.sum() / events.sum())
-    shape = Shape(rested.levelled, repeated.levelled, events, counts.rest, rules.smooth, overall)
-    rest, streak = shape.rest_values(events, total), shape.streak_values(events, total)
-    kept = overall.copy()
-    for begin, side, values in ((1, rested, rest), (1 + counts.rest, repeated, streak)):
-        kept[begin : begin + len(side.spans)] = values[: len(side.spans)]
-    first = interval(_picked(groups, 0, 1), rules.level, binary)
-    sides: tuple[Side, Side] = ("rest", "streak")
-    return ArmFit(
-        counts.names[arm],
-        _trimmed(rest, streak),
-        Estimate(None, int(events[0]), first.mean, first.low, first.high, first.mean),
-        _estimates(1, rested, rest),
-        _estimates(-1, repeated, streak),
-        tuple(name for name, side in zip(sides, (rested, repeated), strict=True) if not side.seen),
-        replace(shape, fallback=kept),
+    return read_arm(counts, arm, rules, binary).fit
+
+
+def read_arm(counts: Counts, arm: int, rules: FitRules, binary: bool) -> ArmReading:
+    """Fit one arm's curve to its counts, and keep how sure every value is."""
+    strata = strata_of(counts, arm)
+    events = counts.pooled.events[arm]
+    rest_spans, streak_spans = (
+        _pools(events[begin : begin + size], rules.min_events)
+        for begin, size in ((1, counts.rest), (1 + counts.rest, counts.streak))
     )
+    alone = _pooling(counts, rest_spans, streak_spans)
+    seen = fit_within(strata, alone, int(alone.max()) + 1)
+    pools = [
+        _seen(strata, counts, arm, alone, number, seen, rules, binary)
+        for number in range(int(alone.max()) + 1)
+    ]
+    split = 1 + len(_starts(rest_spans))
+    rest_level = _levelled(rest_spans, pools[1:split], seen, 1)
+    streak_level = _levelled(streak_spans, pools[split:], seen, split)
+    joined = _pooling(counts, rest_level, streak_level)
+    used = fit_within(strata, joined, int(joined.max()) + 1)
+    rested = _side(counts, arm, 1, rest_spans, rest_level, pools[1:split], used, joined)
+    repeated = _side(
+        counts, arm, 1 + counts.rest, streak_spans, streak_level, pools[split:], used, joined
+    )
+    rest = _smooth(rested, events[1:], rules.smooth)
+    streak = _fall(repeated, events[1 + counts.rest :])
+    sides: tuple[tuple[Side, Pays, Spans, int], ...] = (
+        ("rest", rest, rest_level, counts.rest),
+        ("streak", streak, streak_level, counts.streak),
+    )
+    holds = tuple(name for name, pays, level, deep in sides if _holds_on(pays, level, deep))
+    unseen = tuple(name for name, pays, _, _ in sides if not pays.known.any())
+    first = pools[0]
+    fitted = ArmFit(
+        counts.names[arm],
+        _curve(rest, streak, holds),
+        Estimate(
+            None,
+            int(events[0]),
+            *first.interval[:3],
+            first.interval.mean,
+            None,
+            first.known,
+            int(events[0]),
+            first.evidence.subjects,
+        ),
+        _estimates(1, events[1:], rest_spans, pools[1:split], rest),
+        _estimates(-1, events[1 + counts.rest :], streak_spans, pools[split:], streak),
+        unseen,
+        holds,
+    )
+    return ArmReading(fitted, rest, streak, seen, joined, counts.rest)
 
 
-class _Seen(NamedTuple):
-    """One side of an arm: events by state, pools, what is seen in each, pools once levelled."""
+class _Pool(NamedTuple):
+    """One pool: what it rests on, its mean and interval, and whether that is enough."""
 
-    events: Floats
-    spans: Spans
-    seen: list[Interval]
-    levelled: Spans
+    evidence: Evidence
+    interval: Interval
+    known: bool
 
 
-def _seen_side(groups: Tally, columns: slice, rules: FitRules, binary: bool) -> _Seen:
+def _pools(events: Floats, least: int) -> Spans:
     """Pool the sparse states of one side, down to the deepest that has events."""
-    side = Tally(*(table[:, columns] for table in groups))
-    events = side.events.sum(axis=0)
     depth = int(np.flatnonzero(events)[-1]) + 1 if events.any() else 0
-    spans = pool_sparse(events[:depth], rules.min_events)
-    if not depth:
-        return _Seen(events[:0], spans, [], spans)
-    starts = pool_starts(spans)
-    pools = [interval(_picked(side, *spans[at]), rules.level, binary) for at in starts]
-    means, errors = np.array([(pool.mean, pool.error) for pool in pools]).T
-    lengths = np.diff([*starts, depth])
-    seen = [pool for pool, many in zip(pools, lengths, strict=True) for _ in range(many)]
-    return _Seen(events[:depth], spans, seen, level_tail(spans, means, errors))
+    return pool_sparse(events[:depth], least)
 
 
-def _picked(groups: Tally, begin: int, end: int) -> Tally:
-    return Tally(*(table[:, begin:end].sum(axis=1) for table in groups))
+def _starts(spans: Spans) -> list[int]:
+    return pool_starts(spans) if len(spans) else []
 
 
-def _pooled(spans: Spans, events: Floats, total: Floats, fallback: Floats) -> Floats:
-    many = pooled_sums(spans, events)
-    return np.where(many > 0, pooled_sums(spans, total) / np.maximum(many, 1.0), fallback)
+def _pooling(counts: Counts, rest: Spans, streak: Spans) -> Pooling:
+    """Return the pool of every column: 0 for first plays, then the rests', then the streaks'."""
+    pool = np.full(counts.width, -1, dtype=np.int64)
+    pool[0], number = 0, 0
+    for begin, spans in ((1, rest), (1 + counts.rest, streak)):
+        starts = set(_starts(spans))
+        for state in range(len(spans)):
+            number += state in starts
+            pool[begin + state] = number
+    return pool
 
 
-def _trimmed(rest: Floats, streak: Floats) -> Curve:
-    """Return the curve without the flat ends of its tables, to six digits."""
-    curve = Curve(rest.round(6), streak.round(6))
+def _seen(
+    strata: Strata,
+    counts: Counts,
+    arm: int,
+    pool: Pooling,
+    number: int,
+    fitted: Fitted,
+    rules: FitRules,
+    binary: bool,
+) -> _Pool:
+    """Say what one pool rests on, and whether it is enough."""
+    columns = np.flatnonzero(pool == number)
+    events, total, squares = (float(table[arm, columns].sum()) for table in counts.pooled)
+    mine = np.isin(strata.column, columns)
+    people = np.unique(strata.who[mine])
+    mean = total / events if events else 0.0
+    evidence = Evidence(
+        events,
+        max(squares / events - mean**2, 0.0) if events else 0.0,
+        len(people),
+        int(np.unique(strata.group[people]).size),
+    )
+    known = events >= rules.min_events and len(people) >= rules.min_subjects
+    if rules.blurred and number and (columns.min() <= rules.blurred or columns.min() > counts.rest):
+        known = False
+    found = interval(
+        float(fitted.means[number]),
+        float(fitted.errors[number]),
+        evidence,
+        rules.level,
+        binary,
+        known,
+    )
+    return _Pool(evidence, found, known)
+
+
+def _levelled(spans: Spans, pools: list[_Pool], fitted: Fitted, first: int) -> Spans:
+    """Join the deepest known states that cannot be told apart into one."""
+    known = [place for place, pool in enumerate(pools) if pool.known]
+    if not known:
+        return spans
+    numbers = np.array(known) + first
+    level = known[level_from(fitted.means[numbers], fitted.shape_errors[numbers])]
+    starts = [*_starts(spans), len(spans)]
+    begin, end = starts[level], starts[known[-1] + 1]
+    if _long_level(begin, end):  # what little lies beyond a long level belongs to it
+        end = len(spans)
+    joined = spans.copy()
+    joined[begin:end] = begin, end
+    return joined
+
+
+def _long_level(begin: int, end: int) -> bool:
+    return end >= max(2 * (begin + 1), HOLDS_ON)
+
+
+def _side(
+    counts: Counts,
+    arm: int,
+    begin: int,
+    spans: Spans,
+    levelled: Spans,
+    pools: list[_Pool],
+    used: Fitted,
+    joined: Pooling,
+) -> Pays:
+    """Return what every state of one side pays: its (levelled) mean, or its lower bound."""
+    size = len(spans)
+    starts = _starts(spans)
+    place = np.searchsorted(starts, np.arange(size), side="right") - 1 if size else np.empty(0, int)
+    alone = np.array([pools[at].known for at in place], dtype=bool)
+    # A state too thin alone is known where it lies within a levelled stretch of known ones.
+    known = alone | (levelled != spans).any(axis=1)
+    low = np.array([pools[at].interval.low for at in place])
+    number = joined[begin : begin + size]
+    values = np.where(known, np.clip(used.means[number], 0.0, 1.0), low)
+    return Pays(values, np.where(known, used.pulls[:, number], 0.0), known)
+
+
+def _smooth(side: Pays, events: Floats, width: float | None) -> Pays:
+    """Average known neighbours, if asked to."""
+    if width is None or not side.known.any():
+        return side
+    mix = kernel(np.where(side.known, events[: len(side.values)], 0.0), width)
+    values = np.where(side.known, mix @ side.values, side.values)
+    return Pays(values, np.where(side.known, side.pulls @ mix.T, 0.0), side.known)
+
+
+def _fall(side: Pays, events: Floats) -> Pays:
+    """Make a streak fall: levels of the known states that rise are averaged."""
+    if not len(side.values):
+        return side
+    values, pulls = side.values.copy(), side.pulls.copy()
+    at = np.flatnonzero(side.known)
+    if len(at):
+        weights = np.maximum(events[at], 1e-9)
+        values[at] = falling(side.values[at], weights)
+        same = np.cumsum(np.append(False, values[at][1:] != values[at][:-1]))
+        share = (same[:, None] == same) * weights
+        pulls[:, at] = side.pulls[:, at] @ (share / share.sum(axis=1, keepdims=True)).T
+    return Pays(np.minimum.accumulate(values), pulls, side.known)
+
+
+def _holds_on(side: Pays, levelled: Spans, deepest: int) -> bool:
+    """Say whether a side may be taken to go on as it was last known."""
+    if not len(side.known) or not side.known[-1]:
+        return False
+    begin, end = levelled[-1]
+    return bool(end == deepest or _long_level(begin, end))
+
+
+def _curve(rest: Pays, streak: Pays, holds: tuple[str, ...]) -> Curve:
+    """Return the curve for planning, to six digits, without the flat ends of its tables."""
+    values = {
+        # Beyond what was ever seen nothing is promised.
+        name: np.append(side.values, [] if name in holds else [0.0]).round(6)
+        for name, side in (("rest", rest), ("streak", streak))
+    }
+    curve = Curve(values["rest"], values["streak"])
     support = curve.support()
     return Curve(curve.rest[: support.rest], curve.streak[: support.streak])
 
 
-def _estimates(sign: int, side: _Seen, values: Floats) -> tuple[Estimate, ...]:
-    return tuple(
-        Estimate(
-            sign * state,
-            int(events),
-            found.mean,
-            found.low,
-            found.high,
-            float(value),
-            (sign * (int(begin) + 1), sign * int(end)) if end - begin > 1 else None,
+def _estimates(
+    sign: int, events: Floats, spans: Spans, pools: list[_Pool], pays: Pays
+) -> tuple[Estimate, ...]:
+    starts = _starts(spans)
+    found = []
+    for state, (begin, end) in enumerate(spans.tolist()):
+        pool = pools[int(np.searchsorted(starts, state, side="right")) - 1]
+        found.append(
+            Estimate(
+                sign * (state + 1),
+                int(events[state]),
+                *pool.interval[:3],
+                float(pays.values[state]),
+                (sign * (begin + 1), sign * end) if end - begin > 1 else None,
+                bool(pays.known[state]),
+                int(pool.evidence.events),
+                pool.evidence.subjects,
+            )
         )
-        for state, (events, found, value, (begin, end)) in enumerate(
-            zip(side.events, side.seen, values, side.spans, strict=False), start=1
-        )
-    )
+    return tuple(found)

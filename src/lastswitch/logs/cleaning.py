@@ -8,13 +8,15 @@ reward is left out. Any other bad row is left out altogether.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lastswitch._extras import load_extra
 from lastswitch.errors import LogError
+from lastswitch.logs.times import Clock, TimeRules, Times, read_times
+from lastswitch.logs.values import NumberRules, read_number, read_text
 
 if TYPE_CHECKING:
-    from ibis.expr.types import BooleanColumn, Column, NumericColumn, StringColumn, Table
+    from ibis.expr.types import StringColumn, Table
 
     from lastswitch.logs.source import Source
 
@@ -26,15 +28,18 @@ KINDS = {
     "zone": "time zone given in some rows only",
     "arm": "no arm",
     "propensity": "propensity not in (0, 1]",
-    "reward": "reward not a number (the play counts, its reward does not)",
-    "copy": "copy of another row",
+    "reward": "reward not a number (the play moves the state, its reward does not count)",
+    "copy": "copy of another row, equal in every column",
+}
+#: What to say so that rows of a kind can be read, where something can be said.
+HINTS = {
+    "time": "time_format='%d/%m/%Y' reads day first, '%m/%d/%Y' month first, 'unix' seconds",
+    "zone": "zone='Europe/Rome' says on whose clock the others are",
+    "reward": "reward_words={'yes': 1, 'no': 0} reads words, decimal=',' decimal commas",
 }
 EXAMPLES = 3
 
-Clock = Literal["numbers", "stamps"]
 _RAW = "raw_"
-_OFFSET = r"(Z|z|[+-]\d{2}:?\d{2})$"
-_ZONED = r":\d{2}.*" + _OFFSET
 
 
 @dataclass(frozen=True)
@@ -55,25 +60,26 @@ class Events:
     """The log as clean events, before any play is told apart from another.
 
     ``table`` has the columns ``subject``, ``time``, ``arm``, ``reward`` (null where it is no
-    number) and ``propensity`` where the log has one.
+    number), and ``propensity`` and ``order`` where the log has them. ``instants`` says whether
+    times are of UTC; ``span`` are the first and the last of them.
     """
 
     table: Table
     clock: Clock
+    instants: bool
     rows: int
     subjects: int
     bad: tuple[BadRows, ...]
     lowest: float
     highest: float
+    span: tuple[float, float]
 
 
-def read_events(source: Source, raw: Table) -> Events:
+def read_events(source: Source, raw: Table, times: TimeRules, numbers: NumberRules) -> Events:
     """Parse every column of ``raw``, count what cannot be used, and return the clean events."""
     ibis = load_extra("ibis", "logs")
-    clock, zoned = _clock(source, raw)
-    parsed = _parsed(raw, clock, source.connection.name)
-    fault = _fault(parsed, zoned)
-    judged = parsed.mutate(fault=fault)
+    when = read_times(source, raw, times)
+    judged = _judged(raw, when, numbers)
     usable = (judged.fault == "") | (judged.fault == "reward")
     census = source.connection.to_pyarrow(
         judged.group_by("fault").aggregate(
@@ -81,6 +87,8 @@ def read_events(source: Source, raw: Table) -> Events:
             subjects=ibis.ifelse(judged.fault == "", judged.subject, None).nunique(),
             lowest=ibis.ifelse(judged.fault == "", judged.reward, None).min(),
             highest=ibis.ifelse(judged.fault == "", judged.reward, None).max(),
+            begin=ibis._.time.min(),
+            end=ibis._.time.max(),
         )
     ).to_pylist()
     bad = _lost(source) + [
@@ -88,139 +96,90 @@ def read_events(source: Source, raw: Table) -> Events:
         for entry in sorted(census, key=lambda entry: list(KINDS).index(entry["fault"] or "copy"))
         if entry["fault"]
     ]
-    good = next((entry for entry in census if entry["fault"] == ""), None)
+    kept_rows = [entry for entry in census if entry["fault"] in ("", "reward")]
+    good = next((entry for entry in kept_rows if entry["fault"] == ""), None)
     rows = sum(entry["rows"] for entry in census) + sum(b.count for b in bad if b.kind == "line")
     if good is None:
-        found = "; ".join(map(str, bad)) or "the log is empty"
-        raise LogError(f"no usable event among {rows:,} rows: {found}.")
-    kept = ["subject", "time", "arm", "reward", *(["propensity"] if "propensity" in raw else [])]
+        raise LogError(f"no usable event among {rows:,} rows: {_found(bad)}.")
+    more = [name for name in ("propensity", "order", "order_text") if name in judged.columns]
     reward = ibis.ifelse(judged.fault == "", judged.reward, ibis.null("float64"))
-    table = judged.mutate(reward=reward).filter(usable).select(*kept)
-    return Events(table, clock, rows, good["subjects"], tuple(bad), good["lowest"], good["highest"])
+    table = judged.mutate(reward=reward).filter(usable)
+    return Events(
+        table.select("subject", "time", "arm", "reward", *more),
+        when.clock,
+        when.instants,
+        rows,
+        good["subjects"],
+        tuple(bad),
+        good["lowest"],
+        good["highest"],
+        (min(e["begin"] for e in kept_rows), max(e["end"] for e in kept_rows)),
+    )
 
 
 def refuse_bad_rows(bad: tuple[BadRows, ...]) -> None:
     """Raise what ``strict=True`` promises, if anything is bad."""
     if bad:
         listing = "\n".join(f"  {entry}" for entry in bad)
+        hints = "".join(f"; {hint}" for hint in bad_row_hints(bad))
         raise LogError(
             f"the log has {sum(entry.count for entry in bad):,} bad rows:\n{listing}\n"
-            "mend them, or fit with strict=False to leave them out."
+            f"mend them, or fit with strict=False to leave them out{hints}."
         )
 
 
-def _parsed(raw: Table, clock: Clock, engine: str) -> Table:
-    """Return the rows with every column in its final type, null where it cannot be read."""
+def bad_row_hints(bad: tuple[BadRows, ...] | list[BadRows]) -> list[str]:
+    """Return what could be said so that more rows are read.
+
+    Examples
+    --------
+    >>> bad_row_hints([BadRows("arm", 2, ())])
+    []
+    """
+    return [HINTS[entry.kind] for entry in bad if entry.kind in HINTS]
+
+
+def _found(bad: list[BadRows]) -> str:
+    listed = "; ".join(map(str, bad)) or "the log is empty"
+    hints = "; ".join(bad_row_hints(bad))
+    return f"{listed}; {hints}" if hints else listed
+
+
+def _judged(raw: Table, when: Times, numbers: NumberRules) -> Table:
+    """Return the rows with every column in its final type, null where unreadable, and the fault."""
     ibis = load_extra("ibis", "logs")
     columns: dict[str, Any] = {
-        "subject": _text(raw.subject),
-        "time": _number(raw.time) if clock == "numbers" else _seconds(raw.time, engine),
-        "arm": _text(raw.arm),
-        "reward": _number(raw.reward),
-        "zoned": _is_zoned(raw.time),
+        "subject": read_text(raw.subject),
+        "time": when.seconds,
+        "arm": read_text(raw.arm),
+        "reward": read_number(raw.reward, numbers),
+        "mixed": ibis.literal(False) if when.mixed is None else when.mixed,
         **{_RAW + name: raw[name].cast("string") for name in raw.columns},
     }
     if "propensity" in raw.columns:
-        share = _number(raw.propensity)
+        share = read_number(raw.propensity)
         columns["propensity"] = ibis.ifelse((share > 0) & (share <= 1), share, None)
-    return raw.select(**columns)
+    if "order" in raw.columns:
+        # By size where it is a number, by letter where it is not; the same on every engine.
+        columns["order"] = read_number(raw.order).fill_null(1e300)
+        columns["order_text"] = raw.order.cast("string").fill_null("")
+    parsed = raw.select(**columns)
+    return parsed.mutate(fault=_fault(parsed))
 
 
-def _fault(parsed: Table, zoned: bool | None) -> StringColumn:
+def _fault(parsed: Table) -> StringColumn:
     """Return the kind of what is wrong with each row, ``""`` for nothing."""
     ibis = load_extra("ibis", "logs")
     cases: list[tuple[Any, str]] = [
         (parsed.subject.isnull(), "subject"),
         (parsed.time.isnull(), "time"),
+        (parsed.mixed, "zone"),
         (parsed.arm.isnull(), "arm"),
     ]
-    if zoned is not None:
-        cases.insert(2, (parsed.zoned != ibis.literal(zoned), "zone"))
     if "propensity" in parsed.columns:
         cases.append((parsed.propensity.isnull(), "propensity"))
     cases.append((parsed.reward.isnull(), "reward"))
     return ibis.cases(*cases, else_="")
-
-
-def _clock(source: Source, raw: Table) -> tuple[Clock, bool | None]:
-    """Say how the log tells time, and, if both zoned and zoneless times occur, which to keep.
-
-    Text is read as what most of it is. Times with and without a zone cannot be put in one
-    order, so the form most rows have is kept and the other filed as bad.
-    """
-    kind = raw.time.type()
-    if kind.is_numeric() and not kind.is_boolean():
-        return "numbers", None
-    if not kind.is_string():
-        return "stamps", None
-    zoned = _is_zoned(raw.time)
-    stamp = _stamp(raw.time).notnull()
-    forms = raw.aggregate(
-        numbers=_number(raw.time).count(),
-        zoned=(stamp & zoned).sum(),
-        bare=(stamp & ~zoned).sum(),
-    )
-    found = source.connection.to_pyarrow(forms).to_pylist()[0]
-    number, aware, bare = (found[form] or 0 for form in ("numbers", "zoned", "bare"))
-    if number > aware + bare:
-        return "numbers", None
-    return "stamps", (aware >= bare if aware and bare else None)
-
-
-def _text(column: Column) -> StringColumn:
-    text = column.cast("string").strip()
-    return text.nullif("")
-
-
-def _number(column: Column) -> NumericColumn:
-    """Return the column as finite numbers; ``true`` and ``false`` are 1 and 0."""
-    ibis = load_extra("ibis", "logs")
-    kind = column.type()
-    if kind.is_string():
-        word = column.strip().lower()
-        value = ibis.cases(
-            (word == "true", 1.0), (word == "false", 0.0), else_=word.try_cast("float64")
-        )
-    elif kind.is_boolean() or kind.is_numeric():
-        value = column.cast("int8" if kind.is_boolean() else "float64").cast("float64")
-    else:
-        value = ibis.null("float64")
-    return ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64"), value)
-
-
-def _is_zoned(time: Column) -> BooleanColumn:
-    ibis = load_extra("ibis", "logs")
-    return time.strip().re_search(_ZONED) if time.type().is_string() else ibis.literal(False)
-
-
-def _stamp(time: Column) -> Column:
-    """Return the time as a timestamp; the offset of a zoned text is dropped, not applied."""
-    ibis = load_extra("ibis", "logs")
-    if not time.type().is_string():
-        return time.cast("timestamp") if time.type().is_date() else time
-    text = time.strip()
-    return ibis.ifelse(_is_zoned(time), text.re_replace(_OFFSET, ""), text).try_cast("timestamp")
-
-
-def _seconds(time: Column, engine: str) -> NumericColumn:
-    """Return seconds since 1970 in UTC, fractions kept; zoneless times are read as UTC."""
-    ibis = load_extra("ibis", "logs")
-    stamp = _stamp(time)
-    whole = stamp.epoch_seconds().cast("float64").floor()
-    if engine == "pyspark":  # knows no microseconds of its own
-        digits = stamp.cast("string").re_extract(r"\.(\d+)", 1)
-        part = ("0." + digits).try_cast("float64").fill_null(0.0)
-    else:
-        part = stamp.microsecond().cast("float64") / 1e6
-    if not time.type().is_string():
-        return whole + part
-    offset = time.strip().re_extract(_OFFSET, 1)
-    figures = offset.re_replace("[^0-9]", "")
-    minutes = figures.substr(0, 2).try_cast("float64") * 60 + figures.substr(2, 2).try_cast(
-        "float64"
-    )
-    east = ibis.ifelse(offset.startswith("-"), -60.0, 60.0) * minutes.fill_null(0.0)
-    return whole + part - ibis.ifelse(_is_zoned(time), east, 0.0)
 
 
 def _lost(source: Source) -> list[BadRows]:
@@ -239,11 +198,15 @@ def _examples(source: Source, judged: Table, kind: str) -> tuple[str, ...]:
 
 
 def describe_row(row: dict[str, Any]) -> str:
-    """Return a row as ``subject='ann', time=None, ...``.
+    """Return a row as ``subject='ann', time=None, ...``, long values cut.
 
     Examples
     --------
     >>> describe_row({"subject": "ann", "time": None})
     "subject='ann', time=None"
     """
-    return ", ".join(f"{name}={value!r}" for name, value in row.items())
+    return ", ".join(f"{name}={_short(value)!r}" for name, value in row.items())
+
+
+def _short(value: Any) -> Any:
+    return value[:57] + "..." if isinstance(value, str) and len(value) > 60 else value

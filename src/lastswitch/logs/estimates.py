@@ -1,4 +1,4 @@
-"""From counts to values: means with intervals, sparse states pooled, streaks made to fall.
+"""From means to values: intervals, sparse states pooled, long rests levelled, streaks made to fall.
 
 What is *seen* in a state (its mean and interval) and what the curve *uses* there (its value) are
 kept apart: a pooled or levelled value never hides the state's own mean.
@@ -9,27 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch.intervals import Interval
-from lastswitch.logs.counts import Floats, Tally
+from lastswitch.logs.counts import Floats
 
 #: Rows ``begin, end`` (end excluded): the states that one state is estimated from.
 Spans = NDArray[np.int64]
 
 # States deeper than some rest are taken as one when nothing tells them apart at this level.
-_ALIKE = 0.01
+_ALIKE = 0.003
 
 
 @dataclass(frozen=True)
 class Estimate:
     """What the log says about one arm in one state.
 
-    ``mean``, ``low`` and ``high`` are of the events of the state itself, or, where it has too few,
-    of all states from ``pooled[0]`` to ``pooled[1]``. ``value`` is what the curve uses. ``tau`` is
-    None for "never played before".
+    ``mean``, ``low`` and ``high`` are of the state itself, or, where it has too few events, of all
+    states from ``pooled[0]`` to ``pooled[1]``; they are those of the average subject, from
+    comparisons within subjects. A state seen too seldom, or by too few, is not ``known``; its
+    ``value``, which is what the curve uses, is then the lower end. ``tau`` is None for "never
+    played before". ``seen`` are the events of the pool, ``subjects`` the people behind them.
     """
 
     tau: int | None
@@ -39,72 +42,70 @@ class Estimate:
     high: float
     value: float
     pooled: tuple[int, int] | None = None
+    known: bool = True
+    seen: int = 0
+    subjects: int = 0
 
 
-def interval(tally: Tally, level: float, binary: bool) -> Interval:
-    """Return the mean of the rewards in ``tally`` (one entry per group of subjects).
+class Evidence(NamedTuple):
+    """What one pool of states rests on: its events, their spread, its subjects and groups."""
 
-    Wilson's interval for rewards of 0 and 1, Student's for others. Rewards of one subject may be
-    alike, which makes many events worth fewer: the variance between groups of subjects gives a
-    design effect, and the number of events is divided by it where it is above one.
+    events: float
+    spread: float
+    subjects: int
+    groups: int
+
+
+def interval(
+    mean: float, error: float, evidence: Evidence, level: float, binary: bool, known: bool = True
+) -> Interval:
+    """Return the interval of a mean with a standard error, kept inside [0, 1].
+
+    Wilson's interval for rewards of 0 and 1, Student's for others. The error says what the events
+    are worth as independent ones. Where too little was seen, each subject is worth one event.
 
     Examples
     --------
-    >>> ones = np.ones(50)
-    >>> found = interval(Tally(4 * ones, 2 * ones, 2 * ones), 0.95, binary=True)
+    >>> found = interval(0.5, 0.035, Evidence(200, 0.25, 50, 50), 0.95, binary=True)
     >>> round(found.mean, 3), round(found.low, 2), round(found.high, 2)
     (0.5, 0.43, 0.57)
     """
     from scipy.special import stdtrit
 
-    events, total = float(tally.events.sum()), float(tally.total.sum())
-    if events == 0:
-        return Interval(float("nan"), 0.0, 1.0, float("nan"))
-    mean = min(max(total / events, 0.0), 1.0)
-    spread = max(float(tally.squares.sum()) / events - mean**2, 0.0)
-    groups = int(np.count_nonzero(tally.events))
-    effect = _design_effect(tally, mean, spread)
-    worth = events / effect
-    quantile = float(stdtrit(groups - 1 if groups > 1 else max(events, 2), (1 + level) / 2))
-    if binary or spread == 0.0:  # identical rewards say nothing of their spread: Wilson does
+    if evidence.events == 0:
+        return Interval(float("nan"), 0.0, 1.0)
+    mean = min(max(mean, 0.0), 1.0)
+    spread = mean * (1 - mean) if binary else evidence.spread
+    effect = max(error**2 * evidence.events / spread, 1.0) if spread > 1e-12 else 1.0
+    worth = evidence.events / effect
+    if not known:
+        worth = max(min(worth, float(evidence.subjects)), 1.0)
+    freedom = evidence.groups - 1 if evidence.groups > 1 else max(evidence.events, 2)
+    quantile = float(stdtrit(freedom, (1 + level) / 2))
+    if binary or spread == 0.0 or not known:  # few or identical rewards hide their spread
         centre = (mean + quantile**2 / (2 * worth)) / (1 + quantile**2 / worth)
         half = (quantile / (1 + quantile**2 / worth)) * np.sqrt(
             mean * (1 - mean) / worth + quantile**2 / (4 * worth**2)
         )
-        smoothed = (total + 0.5) / (events + 1)  # keeps the error of an all-zero state above 0
-        error = np.sqrt(smoothed * (1 - smoothed) / worth) if binary else 0.0
     else:
-        centre = mean
-        error = np.sqrt(spread / max(worth - 1, 1.0))
-        half = quantile * error
+        centre, half = mean, quantile * np.sqrt(spread / max(worth - 1, 1.0))
     # Rounding must not put the mean outside its own interval.
     low, high = min(max(centre - half, 0.0), mean), max(min(centre + half, 1.0), mean)
-    return Interval(mean, float(low), float(high), float(error))
-
-
-def _design_effect(tally: Tally, mean: float, spread: float) -> float:
-    groups = int(np.count_nonzero(tally.events))
-    events = float(tally.events.sum())
-    if groups < 2 or spread <= 0.0 or events <= groups:
-        return 1.0
-    residual = tally.total - mean * tally.events
-    clustered = groups / (groups - 1) * float(np.sum(residual**2)) / events**2
-    return max(clustered / (spread / events), 1.0)
+    return Interval(mean, float(low), float(high), error)
 
 
 def pool_sparse(events: Floats, least: int) -> Spans:
     """Say which states each state is estimated from, as rows ``begin, end`` (end excluded).
 
     A state with at least ``least`` events stands alone. Sparser neighbours are joined, in order,
-    until they have enough together; what is still too little borrows the next state before it
-    (or after), which itself stays as it is.
+    until they have enough together; what is still too little stays so, and borrows from nobody.
 
     Examples
     --------
     >>> pool_sparse(np.array([50.0, 3, 4, 50]), least=5).tolist()
     [[0, 1], [1, 3], [1, 3], [3, 4]]
     >>> pool_sparse(np.array([50.0, 3]), least=5).tolist()
-    [[0, 1], [0, 2]]
+    [[0, 1], [1, 2]]
     """
     size = len(events)
     spans = np.stack([np.arange(size), np.arange(size) + 1], axis=1)
@@ -115,9 +116,8 @@ def pool_sparse(events: Floats, least: int) -> Spans:
             if held >= least:
                 cuts.append(state + 1)
                 held = 0.0
-        if len(cuts) == 1:  # not enough together: borrow a neighbour, if there is one
-            spans[begin:end] = (begin - 1, end) if begin else (0, min(end + 1, size))
-            continue
+        if len(cuts) == 1:  # not enough, even together
+            cuts.append(end)
         cuts[-1] = end  # what is left over joins the last pool
         for low, high in pairwise(cuts):
             spans[low:high] = low, high
@@ -142,37 +142,19 @@ def pool_starts(spans: Spans) -> list[int]:
     return [0, *(np.flatnonzero(changes) + 1).tolist()]
 
 
-def pooled_sums(spans: Spans, values: Floats) -> Floats:
-    """Return the sum of ``values`` over each span, along the last axis.
+def level_from(means: Floats, errors: Floats) -> int:
+    """Return the first of a row of means from which on all may be the same: it has levelled off.
+
+    They may be if all together, each one against all, and the first against those after it do not
+    differ by more than their errors explain.
 
     Examples
     --------
-    >>> pooled_sums(np.array([[0, 1], [0, 2]]), np.array([5.0, 3.0])).tolist()
-    [5.0, 8.0]
-    """
-    start = np.zeros((*values.shape[:-1], 1))
-    upto = np.concatenate([start, np.cumsum(values, axis=-1)], axis=-1)
-    return np.asarray(upto[..., spans[:, 1]] - upto[..., spans[:, 0]])
-
-
-def level_tail(spans: Spans, means: Floats, errors: Floats) -> Spans:
-    """Join the deepest states that cannot be told apart into one: the curve has levelled off.
-
-    It levels off at the first state from which on all may have the same mean: all together, each
-    one against all, and the first against those after it. ``means`` and ``errors`` are per pool.
-
-    Examples
-    --------
-    >>> spans = np.array([[0, 1], [1, 2], [2, 3]])
-    >>> level_tail(spans, np.array([0.1, 0.5, 0.52]), np.full(3, 0.02)).tolist()
-    [[0, 1], [1, 3], [1, 3]]
+    >>> level_from(np.array([0.1, 0.5, 0.52]), np.full(3, 0.02))
+    1
     """
     weight = 1 / np.maximum(errors, 1e-9) ** 2
-    level = next(pool for pool in range(len(means)) if _alike(means[pool:], weight[pool:]))
-    begin = pool_starts(spans)[level]
-    joined = spans.copy()
-    joined[begin:] = begin, len(spans)
-    return joined
+    return next(place for place in range(len(means)) if _alike(means[place:], weight[place:]))
 
 
 def _alike(means: Floats, weight: Floats) -> bool:
@@ -207,14 +189,16 @@ def falling(values: Floats, weights: Floats) -> Floats:
     return np.asarray(fits, dtype=float).reshape(values.shape)
 
 
-def smoothed(values: Floats, weights: Floats, width: float) -> Floats:
-    """Average each value with its neighbours, by events and by a Gaussian ``width`` rounds wide.
+def kernel(weights: Floats, width: float) -> Floats:
+    """Return the matrix that averages each value with its neighbours.
+
+    By events (``weights``) and by a Gaussian ``width`` rounds wide.
 
     Examples
     --------
-    >>> smoothed(np.array([0.0, 1.0, 0.0]), np.ones(3), 0.5).round(2).tolist()
+    >>> (kernel(np.ones(3), 0.5) @ np.array([0.0, 1.0, 0.0])).round(2).tolist()
     [0.12, 0.79, 0.12]
     """
-    place = np.arange(len(values))
-    kernel = np.exp(-0.5 * ((place[:, None] - place) / width) ** 2) * np.maximum(weights, 1e-9)
-    return np.asarray(values @ kernel.T / kernel.sum(axis=1))
+    place = np.arange(len(weights))
+    near = np.exp(-0.5 * ((place[:, None] - place) / width) ** 2) * np.maximum(weights, 1e-9)
+    return np.asarray(near / near.sum(axis=1, keepdims=True))

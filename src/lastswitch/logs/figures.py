@@ -85,20 +85,21 @@ def _draw_seen(ax: Axes, fitted: ArmFit, tint: str) -> list[tuple[float, int]]:
 
 
 def _draw_used(ax: Axes, fitted: ArmFit) -> None:
-    """Draw the curve itself, as a step line on each side; dashed where it is assumed."""
+    """Draw the curve itself, as a step line on each side; dotted where the log does not know it."""
     style: dict[str, Any] = {"color": INK, "lw": 1.4, "zorder": 4}
     for side, sign in ((fitted.rest, 1), (fitted.streak, -1)):
         depth = max(len(side), 2)
         taus = sign * np.arange(1, depth + 1)
-        assumed = not side
-        named = "curve (assumed: never seen)" if assumed else "fitted curve"
-        ax.plot(
-            np.repeat(taus, 2) + np.tile([-0.5, 0.5], depth) * sign,
-            np.repeat(fitted.curve(taus), 2),
-            ls="--" if assumed else "-",
-            label=named,
-            **style,
-        )
+        known = np.array([state.known for state in side] + [False] * (depth - len(side)))
+        edges = np.repeat(taus, 2) + np.tile([-0.5, 0.5], depth) * sign
+        values = np.repeat(fitted.curve(taus), 2)
+        for chosen, line, named in (
+            (known, "-", "fitted curve"),
+            (~known, ":", "unknown: lower bound"),
+        ):
+            if chosen.any():
+                shown = np.where(np.repeat(chosen, 2), values, np.nan)
+                ax.plot(edges, shown, ls=line, label=named, **style)
 
 
 def _draw_events(ax: Axes, places: list[tuple[float, int]], tint: str) -> None:
@@ -126,7 +127,7 @@ def _dress(top: Axes, bottom: Axes, fitted: ArmFit) -> None:
     handles, labels = top.get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     top.legend(
-        unique.values(), unique, loc="lower right", bbox_to_anchor=(1.01, 0.99), ncols=3, fontsize=8
+        unique.values(), unique, loc="lower right", bbox_to_anchor=(1.01, 0.99), ncols=4, fontsize=8
     )
     ticks = [t for t in MaxNLocator(nbins=12, integer=True).tick_values(-left, right) if t]
     shown = [t for t in ticks if -left <= t <= right]

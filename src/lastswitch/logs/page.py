@@ -16,7 +16,9 @@ from lastswitch.logs.figures import draw_arm
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from lastswitch.logs.armfit import ArmFit
     from lastswitch.logs.curvefit import CurveFit
+    from lastswitch.logs.estimates import Estimate
 
 #: Arms that get a figure and a section; the others, those played least, are in the tables only.
 FIGURES = 40
@@ -57,6 +59,7 @@ def page(
         {
             "fit": fit.arms[arm],
             "findings": fit.findings[arm],
+            "ends": _ends(fit.arms[arm]),
             "figure": _svg(drawn[arm], arm) if arm in drawn else None,
         }
         for arm in range(len(fit.arms))
@@ -66,6 +69,15 @@ def page(
     )
 
 
+def _ends(arm: ArmFit) -> list[Estimate | None]:
+    """Return the shortest and the longest known rest and streak, None where there is none."""
+    ends: list[Estimate | None] = []
+    for side in (arm.rest, arm.streak):
+        known = [state for state in side if state.known]
+        ends += [side[0] if side and side[0].known else None, known[-1] if known else None]
+    return ends
+
+
 def draw_most_played(fit: CurveFit) -> dict[int, Figure]:
     """Draw the arms that get a figure, all or those played most; return the figures by arm."""
     order = sorted(range(len(fit.arms)), key=lambda arm: -fit.arms[arm].events)
@@ -73,24 +85,22 @@ def draw_most_played(fit: CurveFit) -> dict[int, Figure]:
 
 
 def _words(fit: CurveFit) -> dict[str, Any]:
-    from lastswitch.logs.cleaning import KINDS
-    from lastswitch.logs.curvefit import CAUTION
-    from lastswitch.logs.states import MIDNIGHT
+    from lastswitch.logs.clock import MIDNIGHT
+    from lastswitch.logs.summary import CAUTION
 
-    scale = fit.summary.scale
+    summary, scale = fit.summary, fit.summary.scale
     ways = {
         "none": "as they are",
         "clip": "cut to [0, 1]",
         "minmax": f"mapped from [{scale.low:g}, {scale.high:g}] to [0, 1]",
     }
-    every = fit.summary.every
-    rounds = (
-        "each subject's events, in order, are its rounds"
-        if every is None
-        else f"a round lasts {every}, and a round without events is one of rest"
-        + (f"; rounds are cut at {MIDNIGHT}" if isinstance(every, str) else "")
-    )
-    return {"caution": CAUTION, "scale": ways[scale.rule], "rounds": rounds, "kinds": KINDS}
+    rounds = "each subject's events, in order, are its rounds"
+    if summary.every is not None:
+        rounds = f"a round lasts {summary.every}, and a round without events is one of rest"
+    if isinstance(summary.every, str):
+        place = f"{summary.day_starts} of {summary.zone}" if summary.zone else MIDNIGHT
+        rounds += f"; rounds are cut at {place}"
+    return {"caution": CAUTION, "scale": ways[scale.rule], "rounds": rounds}
 
 
 def _svg(figure: Figure, arm: int) -> str:

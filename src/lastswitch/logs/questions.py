@@ -1,22 +1,25 @@
 """Ask every arm whether it wears out, whether it recovers, and whether it has a period.
 
-Each answer is a difference of two means with its interval, tested against groups of subjects (so
-that a few eager subjects do not pass for evidence) and corrected for asking of many arms.
+Each answer is a difference within subjects with its interval. All questions of all arms are one
+family: their chances are corrected together (Holm), so that a log in which nothing happens gives
+any *yes* or *reverse* at all with a chance of ``1 - level`` at most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lastswitch._random import stream
-from lastswitch.logs.counts import Counts, Floats, Tally
+from lastswitch.logs.armfit import ArmFit, FitRules, read_arm
+from lastswitch.logs.counts import Counts, Floats
+from lastswitch.logs.periods import LEAST, find_period
+from lastswitch.logs.summary import ORDERS
+from lastswitch.logs.within import Contrast, Strata, ratio, strata_of, within_contrast
 
 if TYPE_CHECKING:
-    from lastswitch.logs.armfit import ArmFit, FitRules
     from lastswitch.logs.curvefit import CurveFit
 
 Question = Literal["wears out", "recovers", "has a period"]
@@ -24,15 +27,16 @@ Answer = Literal["yes", "no", "reverse", "unclear"]
 
 #: A difference within this share of the arm's mean is called none.
 NEGLIGIBLE = 0.1
-_DRAWS = 199
 
 
 @dataclass(frozen=True)
 class Finding:
     """The answer to one question about one arm.
 
-    ``effect`` is a difference in reward, ``low`` and ``high`` its interval; ``p_value`` is
-    corrected for the number of arms (Holm). ``period`` is the rounds of a period found.
+    ``effect`` is a difference in reward within subjects, ``low`` and ``high`` its interval;
+    ``p_value`` is corrected for all questions and arms. ``pooled`` is the same difference over all
+    events alike, whoever they are of; ``beside`` says so in words where it differs. ``period`` is
+    the rounds of a period found.
     """
 
     question: Question
@@ -42,89 +46,102 @@ class Finding:
     low: float = float("nan")
     high: float = float("nan")
     p_value: float = float("nan")
+    pooled: float = float("nan")
     period: int | None = None
+    beside: str = ""
 
     def __str__(self) -> str:
-        return f"{self.question}: {self.answer}. {self.words}"
+        return f"{self.question}: {self.answer}. {self.words} {self.beside}".rstrip()
 
 
-class Contrast(NamedTuple):
-    """The difference of two means, the means themselves, and how sure it is."""
-
-    effect: float
-    low: float
-    high: float
-    p_value: float
-    before: float
-    after: float
+Answers = tuple[Finding, Finding, Finding]
 
 
-def answer_questions(fit: CurveFit) -> tuple[tuple[Finding, Finding, Finding], ...]:
+def answer_questions(fit: CurveFit) -> tuple[Answers, ...]:
     """Answer all three questions for every arm of a fit."""
-    numbers = range(len(fit.arms))
-    wear = [_wears_out(fit.counts, arm, fit.rules) for arm in numbers]
-    rise = [_recovers(fit.counts, arm, fit.rules) for arm in numbers]
-    beat = [_has_period(fit.arms[arm], fit.rules) for arm in numbers]
+    asked: list[Finding] = []
+    for number, arm in enumerate(fit.arms):
+        asked += _asked(fit, number, arm)
+    raw = np.array([found.p_value for found in asked])
+    known = ~np.isnan(raw)
+    adjusted = raw.copy()
+    adjusted[known] = _holm(raw[known])
     events, total, _ = fit.counts.pooled
     usual = (total.sum(axis=1) / events.sum(axis=1)).tolist()
-    answered = (_judged(column, usual, fit.rules.level) for column in (wear, rise, beat))
-    worn, back, beats = answered
-    timed = [_timed(found, arm) for found, arm in zip(back, fit.arms, strict=True)]
-    return tuple(zip(worn, timed, beats, strict=True))
-
-
-def contrast(groups: Tally, before: Sequence[int], after: Sequence[int], level: float) -> Contrast:
-    """Return the mean reward in columns ``after`` minus that in columns ``before``.
-
-    Its variance is that between groups of subjects, or that between single events where this is
-    larger, so what subjects have in common in both means cancels as it should.
-    """
-    from scipy.stats import t
-
-    sums = [
-        Tally(*(table[:, list(cols)].sum(axis=1) for table in groups)) for cols in (before, after)
+    judged = [
+        _verdict(found, float(p), usual[place // 3], fit.rules.level) if sure else found
+        for place, (found, p, sure) in enumerate(zip(asked, adjusted, known, strict=True))
     ]
-    events = [float(part.events.sum()) for part in sums]
-    means = [float(part.total.sum()) / many for part, many in zip(sums, events, strict=True)]
-    spread = [
-        max(float(part.squares.sum()) / many - mean**2, 0.0)
-        for part, many, mean in zip(sums, events, means, strict=True)
-    ]
-    single = sum(s / max(many - 1, 1.0) for s, many in zip(spread, events, strict=True))
-    residual = [
-        (part.total - mean * part.events) / many
-        for part, many, mean in zip(sums, events, means, strict=True)
-    ]
-    used = int(np.count_nonzero(sums[0].events + sums[1].events))
-    shared = (
-        used / (used - 1) * float(np.sum((residual[1] - residual[0]) ** 2)) if used > 1 else 0.0
-    )
-    error = float(np.sqrt(max(single, shared)))
-    freedom = used - 1 if used > 1 else max(sum(events) - 2, 1.0)
-    effect = means[1] - means[0]
-    if error == 0.0:
-        return Contrast(effect, effect, effect, 1.0 if effect == 0 else 0.0, *means)
-    half = float(t.ppf((1 + level) / 2, freedom)) * error
-    p_value = 2 * float(t.sf(abs(effect) / error, freedom))
-    return Contrast(effect, effect - half, effect + half, p_value, *means)
+    answers = []
+    for number, arm in enumerate(fit.arms):
+        wear, back, beat = judged[3 * number : 3 * number + 3]
+        answers.append((wear, _timed(back, arm), beat))
+    return tuple(_settled(answers, fit.summary.agreed))
 
 
-def _wears_out(counts: Counts, arm: int, rules: FitRules) -> Finding:
+def _settled(answers: list[Answers], agreed: Sequence[Sequence[int]]) -> list[Answers]:
+    """Take back what hangs on the order of events that have none."""
+    if not agreed:
+        return answers
+    settled = []
+    for findings, times in zip(answers, agreed, strict=True):
+        row = []
+        for found, many in zip(findings, times, strict=True):
+            if found.answer in ("yes", "reverse") and many < ORDERS:
+                words = (
+                    f"{found.words} It is {found.answer} in {many} of {ORDERS} random orders of "
+                    "the events that share a time: the log does not tell."
+                )
+                row.append(replace(found, answer="unclear", words=words, period=None))
+            else:
+                row.append(found)
+        settled.append((row[0], row[1], row[2]))
+    return settled
+
+
+def _asked(fit: CurveFit, number: int, arm: ArmFit) -> Sequence[Finding]:
+    """Ask one arm, before anything is corrected for the other arms."""
+    questions: tuple[Question, ...] = ("wears out", "recovers", "has a period")
+    if not arm.repeats:
+        return [
+            Finding(q, "unclear", "Nobody was seen to play it twice: the log says nothing of it.")
+            for q in questions
+        ]
+    if fit.rules.blurred:
+        return [Finding(question, "unclear", fit.summary.unordered) for question in questions]
+    strata = strata_of(fit.counts, number)
+    return [
+        _wears_out(fit.counts, number, strata, fit.rules),
+        _recovers(fit.counts, number, strata, fit.rules),
+        _has_period(fit, number, arm),
+    ]
+
+
+def pooled_contrast(
+    strata: Strata, before: Sequence[int], after: Sequence[int], level: float
+) -> Contrast:
+    """Return the plain difference of two means over all events, whoever they are of."""
+    (n0, t0), (n1, t1) = strata.side(before), strata.side(after)
+    means = [float(t.sum() / n.sum()) for n, t in ((n0, t0), (n1, t1))]
+    pulls = strata.by_group((t1 - means[1] * n1) / n1.sum() - (t0 - means[0] * n0) / n0.sum())
+    used = pulls[strata.by_group(n0 + n1) > 0]
+    found = ratio(used * len(used) + (means[1] - means[0]), np.ones(len(used)), level)
+    return Contrast(*found, means[0], means[1], int(((n0 > 0) | (n1 > 0)).sum()))
+
+
+def _wears_out(counts: Counts, arm: int, strata: Strata, rules: FitRules) -> Finding:
     """Compare the deepest streaks with plays after a rest."""
     events = counts.pooled.events[arm]
     rested, runs = _sides(counts)
     worn = _deepest(events, runs, rules.min_events, share=0.1)
     if events[rested].sum() < rules.min_events or not worn:
         return _too_few("wears out", "plays after a rest or in a row")
-    found = contrast(counts.by_group(arm), rested, worn, rules.level)
     times = worn[0] - counts.rest
     deep = f"after {times} or more in a row" if times > 1 else "in a row"
-    words = f"It pays {found.before:.3g} after a rest and {found.after:.3g} {deep}"
-    answer: Answer = "yes" if found.effect < 0 else "reverse"
-    return _finding("wears out", answer, words, found)
+    return _compared("wears out", strata, rested, worn, rules, ("after a rest", deep), -1)
 
 
-def _recovers(counts: Counts, arm: int, rules: FitRules) -> Finding:
+def _recovers(counts: Counts, arm: int, strata: Strata, rules: FitRules) -> Finding:
     """Compare long rests with plays in a row, or with the shortest rest if there are none."""
     events = counts.pooled.events[arm]
     rested, runs = _sides(counts)
@@ -132,122 +149,81 @@ def _recovers(counts: Counts, arm: int, rules: FitRules) -> Finding:
     high = [c for c in _deepest(events, rested, rules.min_events, share=0.25) if c not in low]
     if events[low].sum() < rules.min_events or events[high].sum() < rules.min_events:
         return _too_few("recovers", "plays after a short and a long rest")
-    found = contrast(counts.by_group(arm), low, high, rules.level)
     start = "when repeated" if low is runs else "after one round of rest"
-    words = (
-        f"It pays {found.before:.3g} {start} and {found.after:.3g} after {high[0]} or more "
-        "rounds of rest"
+    long = f"after {high[0]} or more rounds of rest"
+    return _compared("recovers", strata, low, high, rules, (start, long), 1)
+
+
+def _compared(
+    question: Question,
+    strata: Strata,
+    before: list[int],
+    after: list[int],
+    rules: FitRules,
+    when: tuple[str, str],
+    sign: int,
+) -> Finding:
+    """Compare two sets of states within subjects, and say what all events alike would say."""
+    found = within_contrast(strata, before, after, rules.level)
+    if found.subjects < rules.min_subjects:
+        words = f"Only {found.subjects:,} subjects were seen both {when[0]} and {when[1]}."
+        return Finding(question, "unclear", words)
+    whole = pooled_contrast(strata, before, after, rules.level)
+    words = f"It pays {found.before:.3g} {when[0]} and {found.after:.3g} {when[1]}"
+    answer: Answer = "yes" if sign * found.effect > 0 else "reverse"
+    made = Finding(question, answer, words, *found[:4], whole.effect)
+    if not found.low <= whole.effect <= found.high:
+        made = replace(made, beside=_beside(whole))
+    return made
+
+
+def _beside(whole: Contrast) -> str:
+    """Return the sentence for a pooled answer that differs."""
+    return (
+        f"Over all events alike the difference would be {whole.effect:+.3g}, between "
+        f"{whole.low:+.3g} and {whole.high:+.3g}: that also compares different subjects with one "
+        "another, and is not used."
     )
-    answer: Answer = "yes" if found.effect > 0 else "reverse"
-    return _finding("recovers", answer, words, found)
+
+
+def _has_period(fit: CurveFit, number: int, arm: ArmFit) -> Finding:
+    """Look for a pattern that repeats along the rest side, beyond a rise or a fall."""
+    seen = 0
+    for state in arm.rest:  # the longest unbroken stretch of well-counted rests from 1 on
+        if not state.known or state.events < fit.rules.min_events:
+            break
+        seen += 1
+    if seen < LEAST:
+        return _too_few("has a period", f"well-counted rests (at least {LEAST})")
+    fitted = read_arm(fit.counts, number, fit.rules, fit.binary).shape
+    chosen = slice(1, 1 + seen)
+    beat = find_period(
+        fitted.means[chosen], fitted.shape_pulls[:, chosen], fit.rules.level, arm.name
+    )
+    if beat is None:
+        return Finding("has a period", "no", "", p_value=1.0)
+    words = (
+        f"Every {beat.period} rounds of rest (at {beat.peak}, {beat.peak + beat.period}, ...) it "
+        f"pays {beat.effect:.3g} more than at the low point; periods up to {beat.longest} were "
+        "tried"
+    )
+    numbers = (beat.effect, beat.low, beat.high, beat.p_value)
+    return Finding("has a period", "yes", words, *numbers, period=beat.period)
 
 
 def _timed(found: Finding, fitted: ArmFit) -> Finding:
     """Add how long recovery takes, where there is one."""
-    if found.answer != "yes":
+    known = [state for state in fitted.rest if state.known]
+    if found.answer != "yes" or not known:
         return found
-    low = fitted.curve.streak[0] if fitted.streak else fitted.curve.rest[0]
-    goal = low + 0.9 * (fitted.curve.rest[-1] - low)
+    repeated = next((state for state in fitted.streak if state.known), None)
+    low = repeated.value if repeated is not None else known[0].value
+    goal = low + 0.9 * (known[-1].value - low)
     # The first rest that cannot be told apart from that: a hair's breadth must not add rounds.
-    reach = [state.value + max(state.high - state.mean, 0.0) for state in fitted.rest]
-    back = next((rest for rest, value in enumerate(reach, 1) if value >= goal), len(reach))
+    reach = [(state.tau or 0, state.value + max(state.high - state.mean, 0.0)) for state in known]
+    back = next((rest for rest, value in reach if value >= goal), reach[-1][0])
     words = f"{found.words} Nine tenths are back after {back} round{'s' if back > 1 else ''}."
     return replace(found, words=words)
-
-
-def _has_period(fitted: ArmFit, rules: FitRules) -> Finding:
-    """Look for a pattern that repeats along the rest side, beyond a rise or a fall."""
-    seen = []
-    for state in fitted.rest:  # the longest unbroken stretch of well-counted rests from 1 on
-        if state.events < rules.min_events:
-            break
-        seen.append(state)
-    if len(seen) < 6:
-        return _too_few("has a period", "well-counted rests (at least 6)")
-    from scipy.stats import norm
-
-    means = np.array([state.mean for state in seen])
-    wide = np.array([state.high - state.low for state in seen])
-    errors = np.maximum(wide / (2 * norm.ppf((1 + rules.level) / 2)), 1e-6)
-    trend = _monotone(means, errors)
-    scores, base = _period_scores(means, errors, trend)
-    if scores.max() <= 0:
-        return Finding("has a period", "no", "", p_value=1.0)
-    p_value = _period_chance(trend, errors, float(scores.max()), fitted.name)
-    # Multiples of a period score about as well: the shortest that does is the period.
-    period = int(np.flatnonzero(scores >= 0.9 * scores.max())[0]) + 2
-    phases = [_phase_mean(means - base, errors, phase, period) for phase in range(period)]
-    best, worst = max(phases), min(phases)
-    effect = best[0] - worst[0]
-    half = float(norm.ppf((1 + rules.level) / 2)) * np.hypot(best[1], worst[1])
-    longest = len(seen) // 2
-    peak = phases.index(best) or period
-    words = (
-        f"Every {period} rounds of rest (at {peak}, {peak + period}, ...) it pays {effect:.3g} "
-        f"more than at the low point; periods up to {longest} were tried"
-    )
-    found = Contrast(effect, effect - half, effect + half, p_value, worst[0], best[0])
-    return replace(_finding("has a period", "yes", words, found), period=period)
-
-
-def _period_scores(means: Floats, errors: Floats, trend: Floats) -> tuple[Floats, Floats]:
-    """Score every period by how much better than the trend it predicts each rest.
-
-    Returned with the scores is what the pattern was laid upon: the trend (a monotone fit, so that
-    a rise, a fall or a step is no period), or a level. A level, since the trend of a pure season
-    is a step that its first turn alone does not follow. A rest never predicts itself, so that a
-    single peak is no period.
-    """
-    weight = 1 / errors**2
-    level = np.full(len(means), np.average(means, weights=weight))
-    missed = float(np.sum(weight * (means - trend) ** 2))
-    scores = [
-        np.array([missed - _missed(means - base, weight, p) for p in range(2, len(means) // 2 + 1)])
-        for base in (trend, level)
-    ]
-    best = int(scores[1].max() > scores[0].max())
-    return scores[best], (trend, level)[best]
-
-
-def _missed(residual: Floats, weight: Floats, period: int) -> float:
-    """Return what is left when every rest is predicted by the others of its phase."""
-    phase = np.arange(len(residual)) % period
-    mass = np.bincount(phase, weight)[phase] - weight
-    pull = np.bincount(phase, weight * residual)[phase] - weight * residual
-    guess = np.divide(pull, mass, out=np.zeros(len(residual)), where=mass > 0)
-    return float(np.sum(weight * (residual - guess) ** 2))
-
-
-def _monotone(means: Floats, errors: Floats) -> Floats:
-    from scipy.optimize import isotonic_regression
-
-    weight = 1 / errors**2
-    fits = [isotonic_regression(means, weights=weight, increasing=up).x for up in (True, False)]
-    return np.asarray(min(fits, key=lambda fit: float(np.sum(weight * (means - fit) ** 2))))
-
-
-def _period_chance(trend: Floats, errors: Floats, best: float, label: str) -> float:
-    """Return the chance of a score this good without any period.
-
-    The best score is redrawn under the trend alone. It is the largest of many quadratic forms, so
-    its tail is Gumbel's, which gives small chances without drawing for ever.
-    """
-    rng = stream(0, "logs", "period", label)
-    noise = rng.standard_normal((_DRAWS, len(trend)))
-    drawn = []
-    for means in trend + errors * noise:
-        scores, _ = _period_scores(means, errors, _monotone(means, errors))
-        drawn.append(float(scores.max()))
-    scale = max(float(np.std(drawn)) * np.sqrt(6) / np.pi, 1e-12)
-    centre = float(np.mean(drawn)) - np.euler_gamma * scale
-    return float(-np.expm1(-np.exp(-(best - centre) / scale)))
-
-
-def _phase_mean(residual: Floats, errors: Floats, phase: int, period: int) -> tuple[float, float]:
-    """Return the mean residual at rests ``phase``, ``phase + period``, ... and its error."""
-    mine = np.arange(1, len(residual) + 1) % period == phase
-    weight = 1 / errors[mine] ** 2
-    return float(np.average(residual[mine], weights=weight)), float(weight.sum() ** -0.5)
 
 
 def _sides(counts: Counts) -> tuple[list[int], list[int]]:
@@ -267,20 +243,6 @@ def _too_few(question: Question, what: str) -> Finding:
     return Finding(question, "unclear", f"Too few {what} to tell.")
 
 
-def _finding(question: Question, answer: Answer, words: str, found: Contrast) -> Finding:
-    return Finding(question, answer, words, found.effect, found.low, found.high, found.p_value)
-
-
-def _judged(findings: list[Finding], usual: list[float], level: float) -> list[Finding]:
-    """Correct the chances for the number of arms, and say yes or no."""
-    asked = [place for place, found in enumerate(findings) if not np.isnan(found.p_value)]
-    raw = np.array([findings[place].p_value for place in asked])
-    judged = list(findings)
-    for place, p_value in zip(asked, _holm(raw), strict=True):
-        judged[place] = _verdict(findings[place], float(p_value), usual[place], level)
-    return judged
-
-
 def _holm(p_values: Floats) -> Floats:
     order = np.argsort(p_values)
     steps = p_values[order] * np.arange(len(p_values), 0, -1)
@@ -290,6 +252,7 @@ def _holm(p_values: Floats) -> Floats:
 
 
 def _verdict(found: Finding, p_value: float, usual: float, level: float) -> Finding:
+    """Say yes or no, once the chance is corrected for everything that was asked."""
     sure = p_value < 1 - level
     chance = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
     between = f"difference {found.effect:+.3g}, between {found.low:+.3g} and {found.high:+.3g}"
@@ -301,7 +264,8 @@ def _verdict(found: Finding, p_value: float, usual: float, level: float) -> Find
         if found.answer == "reverse":
             words += " That is the opposite: habit, or the log's own choices, may explain it."
         if found.question == "has a period":
-            words += " Beyond its table the fitted curve holds its last value: it does not go on."
+            words += " Beyond its table the fitted curve does not go on with it."
         return replace(found, words=words, p_value=p_value)
     small = max(abs(found.low), abs(found.high)) <= NEGLIGIBLE * usual
-    return replace(found, answer="no" if small else "unclear", words=words, p_value=p_value)
+    answer: Answer = "no" if small else "unclear"
+    return replace(found, answer=answer, words=words, p_value=p_value)

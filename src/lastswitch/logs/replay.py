@@ -20,14 +20,14 @@ from lastswitch._random import stream
 from lastswitch.errors import InputTypeError, LogError
 from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import FitRules
-from lastswitch.logs.cleaning import read_events
-from lastswitch.logs.counts import GROUPS, Floats, arm_order, column_of, subject_group
-from lastswitch.logs.curvefit import ScaleRule, check_rules, states_of, unit_rewards
-from lastswitch.logs.gains import arms_of, cycle_cells, interval_of, resamples
-from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log, select_columns
+from lastswitch.logs.counts import GROUPS, Floats, arm_order, column_of
+from lastswitch.logs.cycles import arms_of, cycle_cells
+from lastswitch.logs.fitting import check_rules
+from lastswitch.logs.reading import ScaleRule, log_rules, read_log
+from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log
 
 if TYPE_CHECKING:
-    from ibis.expr.types import Table
+    from ibis.expr.types import Column, Table
 
     from lastswitch.planning.plan import Plan
 
@@ -81,6 +81,10 @@ def replay(
     arm: str = "arm",
     reward: str = "reward",
     every: str | float | None = None,
+    zone: str | None = None,
+    day_starts: str = "00:00",
+    order: str | int | None = None,
+    time_format: str | None = None,
     scale: ScaleRule = "none",
     backend: BackendLike = None,
     max_rest: int = 60,
@@ -95,7 +99,7 @@ def replay(
 
     Parameters
     ----------
-    log, subject, time, arm, reward, every, scale, backend
+    log, subject, time, arm, reward, every, zone, day_starts, order, time_format, scale, backend
         As for :func:`lastswitch.fit_curves`.
     target
         A plan, arms to repeat (by name, or by number in the order of the log's arms), or a fresh
@@ -116,16 +120,22 @@ def replay(
     >>> found.snips.low < 0.6 < found.snips.high
     True
     """
-    check_rules(FitRules(level, min_events), max_rest, max_streak, scale)
+    check_rules(FitRules(level, min_events), max_rest, max_streak)
     check_whole("rounds", rounds, 1, LogError)
     if not isinstance(propensity, str):
         raise InputTypeError(f"propensity must be the name of a column, got {propensity!r}.")
     depth = Depth(max_rest, max_streak)
+    rules = log_rules(
+        Columns(subject, time, arm, reward, propensity),
+        order=order,
+        every=every,
+        zone=zone,
+        day_starts=day_starts,
+        time_format=time_format,
+        scale=scale,
+    )
     with open_log(log, backend) as source:
-        columns = Columns(subject, time, arm, reward, propensity)
-        events = read_events(source, select_columns(source.table, columns))
-        table, _ = unit_rewards(events, scale)
-        states = states_of(table, events, every, "mean")
+        states = read_log(source, rules).states(rules.seed or 0)
         if every is not None:
             _refuse_crowded_rounds(states, source.connection)
         sums = _weighted_sums(states, source.connection, depth)
@@ -177,9 +187,31 @@ def _name(cell: Cell, depth: Depth) -> str:
     return f"{arm!r} after {column - depth.rest}{more} plays in a row"
 
 
+def subject_group(subject: Column) -> Column:
+    """Return the group each subject is dealt into, from 0 to ``GROUPS - 1``."""
+    # Engines hash to signed numbers; the second remainder makes every group non-negative.
+    return ((subject.hash() % GROUPS + GROUPS) % GROUPS).cast("int64")
+
+
+def resamples(groups: int, draws: int, seed: int) -> Floats:
+    """Return how often each group is drawn: once in the first row, which is the log itself."""
+    check_whole("draws", draws, 1, LogError)
+    check_whole("seed", seed, 0, LogError)
+    rng = stream(seed, "logs", "gain")
+    drawn = rng.multinomial(groups, np.full(groups, 1 / groups), size=draws)
+    return np.vstack([np.ones(groups), drawn])
+
+
+def interval_of(values: Floats, level: float) -> Interval:
+    """Return the first value, the log's own, with the interval of the resampled others."""
+    tail = (1 - level) / 2
+    low, high = np.quantile(values[1:], [tail, 1 - tail])
+    return Interval(float(values[0]), float(low), float(high))
+
+
 def _weighted_sums(states: Table, connection: Any, depth: Depth) -> _Sums:
     ibis = load_extra("ibis", "logs")
-    known = states.filter(~states.copy & states.reward.notnull())
+    known = states.filter(states.reward.notnull())
     weight = 1.0 / known.propensity
     cells = (
         known.mutate(
@@ -266,7 +298,7 @@ def _rounds_stood(
 def _standing(states: Table, depth: Depth, cells: list[Cell]) -> Table:
     """Look at every round from each arm's side: when last played, and since when in a row."""
     ibis = load_extra("ibis", "logs")
-    rounds = states.filter(~states.copy)
+    rounds = states
     before = ibis.window(group_by=rounds.subject, order_by=rounds["round"], rows=(None, -1))
     arms = list(dict.fromkeys(arm for arm, _ in cells))
     empty = ibis.null("int64")

@@ -1,49 +1,115 @@
-"""Fits as files: the counts and how they were read, so that a loaded fit is the fit itself."""
+"""Fits as files: the counts and how they were read, so that a loaded fit is the fit itself.
+
+A fit knows the digest of the bandit it gave. The bandit's file is recognised by its content, not
+by its name: copied, renamed or written again by hand to the same numbers, it still finds its fit;
+with other numbers it is another bandit, of which the fit says nothing.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_path
+from lastswitch._codec import array_digest, digest, stamp, unstamp
 from lastswitch.errors import FileError, LastSwitchError
+from lastswitch.files import bandit_to_dict, load_bandit, to_toml
 from lastswitch.logs.armfit import FitRules
 from lastswitch.logs.cleaning import BadRows
 from lastswitch.logs.counts import Counts
+from lastswitch.logs.reading import Scale
+from lastswitch.logs.summary import LogSummary
 
 if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
     from lastswitch.logs.curvefit import CurveFit
 
-FORMAT = "lastswitch-fit-1"
+VERSION = 2
 #: What a fit's file is called beside the bandit it belongs to: ``radio.toml``, ``radio.fit.npz``.
 SUFFIX = ".fit.npz"
 
-_ARRAYS = ("group", "arm", "column", "events", "total", "squares")
+_ARRAYS = ("subject", "arm", "column", "events", "total", "squares")
+_MARK = re.compile(r"^# fitted from a log: ([0-9a-f]{64})$", re.MULTILINE)
+
+
+class FoundFit(NamedTuple):
+    """The fit a bandit's file came from, if it is there; and whether the file was changed since."""
+
+    fit: CurveFit | None
+    edited: bool = False
+    lost: bool = False
+
+
+def bandit_digest(bandit: Bandit) -> str:
+    """Return the digest of what a bandit pays: its arms and their curves.
+
+    Examples
+    --------
+    >>> from lastswitch import Bandit
+    >>> one, other = (Bandit([([pay], [0.1])]) for pay in (0.5, 0.6))
+    >>> bandit_digest(one) == bandit_digest(one), bandit_digest(one) == bandit_digest(other)
+    (True, False)
+    """
+    return digest(bandit_to_dict(bandit)["arms"])
+
+
+def save_fitted_bandit(fit: CurveFit, path: Path) -> Path:
+    """Write the fitted bandit as TOML, with a mark that says which fit it is from."""
+    mark = f"# fitted from a log: {fit.digest}"
+    about = "# (changed by hand, these curves are yours: what the log predicts no longer applies)"
+    return write_atomic(path, f"{mark}\n{about}\n{to_toml(bandit_to_dict(fit.bandit))}")
+
+
+def find_fit(path: str | PathLike[str]) -> FoundFit:
+    """Return the fit that the bandit in a file came from, found by content.
+
+    It may have any name in the bandit's folder. A file whose curves were changed since, or whose
+    fit is not there, is told apart from one that never came from a log.
+
+    Examples
+    --------
+    >>> find_fit("five-arms")
+    FoundFit(fit=None, edited=False, lost=False)
+    """
+    file = check_path(path)
+    if file.suffix not in (".toml", ".json") or not file.is_file():
+        return FoundFit(None)
+    mine = bandit_digest(load_bandit(file))
+    for beside in sorted(file.parent.glob(f"*{SUFFIX}")):
+        if _bandit_of(beside) == mine:
+            return FoundFit(load_fit(beside))
+    marked = _MARK.search(file.read_text(encoding="utf-8-sig"))
+    if marked is None:
+        return FoundFit(None)
+    return FoundFit(None, edited=marked[1] != mine, lost=marked[1] == mine)
 
 
 def save_fit(fit: CurveFit, path: str | PathLike[str]) -> Path:
     """Write ``fit`` to one compressed file; :func:`load_fit` gives it back."""
     counts = fit.counts
+    arrays = {name: getattr(counts, name) for name in _ARRAYS}
     header = {
-        "format": FORMAT,
         "names": counts.names,
         "rest": counts.rest,
         "streak": counts.streak,
         "groups": counts.groups,
+        "bandit": fit.digest,
         "rules": fit.rules._asdict(),
         "summary": asdict(fit.summary) | {"scale": fit.summary.scale._asdict()},
+        "arrays": array_digest(arrays),
     }
     buffer = io.BytesIO()
-    arrays = {name: getattr(counts, name) for name in _ARRAYS}
-    np.savez_compressed(buffer, header=np.array(json.dumps(header)), **arrays)
+    stamped = json.dumps(stamp("fit", VERSION, header), ensure_ascii=False)
+    np.savez_compressed(buffer, header=np.array(stamped), **arrays)
     return write_atomic(path, buffer.getvalue())
 
 
@@ -57,51 +123,47 @@ def load_fit(path: str | PathLike[str]) -> CurveFit:
     >>> log = ls.logs.simulate(ls.Bandit([([0.9], [0.1])] * 2), subjects=20, rounds=20, seed=0)
     >>> fit = ls.fit_curves(log)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     load_fit(fit.save(f"{folder}/radio.fit.npz")).bandit == fit.bandit
+    ...     ls.load_fit(fit.save(f"{folder}/radio.fit.npz")).bandit == fit.bandit
     True
     """
-    from lastswitch.logs.curvefit import LogSummary, Scale, fit_counts
+    from lastswitch.logs.curvefit import fit_counts
 
     file = check_path(path)
     try:
-        header, arrays = _read(file)
-        counts = Counts(
-            tuple(header["names"]), header["rest"], header["streak"], header["groups"], **arrays
-        )
-        summary = header["summary"]
-        summary["scale"] = Scale(**summary["scale"])
-        summary["bad"] = tuple(
-            BadRows(entry["kind"], entry["count"], tuple(entry["examples"]))
-            for entry in summary["bad"]
-        )
-        return fit_counts(counts, LogSummary(**summary), FitRules(**header["rules"]))
+        with np.load(file, allow_pickle=False) as held:
+            header = unstamp(json.loads(str(held["header"])), "fit", VERSION, str(file))
+            arrays = {name: held[name] for name in _ARRAYS}
+        if array_digest(arrays) != header["arrays"]:
+            raise FileError(
+                f"{str(file)!r} is damaged: its counts are not those it was saved with."
+            )
+        whole = (header[name] for name in ("rest", "streak", "groups"))
+        counts = Counts(tuple(header["names"]), *whole, **arrays)
+        return fit_counts(counts, _summary(header["summary"]), FitRules(**header["rules"]))
     except LastSwitchError:
         raise
     except FileNotFoundError as error:
         raise FileError(f"no fit at {str(file)!r}; save one with fit.save(path).") from error
-    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, IndexError, BadZipFile) as error:
         raise FileError(f"{str(file)!r} is not a saved fit: {error}.") from error
 
 
-def fit_beside(bandit: str | PathLike[str]) -> Path | None:
-    """Return the file of the fit that ``bandit``'s file came from, if it lies beside it.
-
-    Examples
-    --------
-    >>> fit_beside("written-by-hand.toml") is None
-    True
-    """
-    path = check_path(bandit)
-    beside = path.with_suffix(SUFFIX) if path.name else path
-    return beside if beside.is_file() else None
+def _summary(saved: dict[str, Any]) -> LogSummary:
+    bad = tuple(
+        BadRows(entry["kind"], entry["count"], tuple(entry["examples"])) for entry in saved["bad"]
+    )
+    rows = {name: tuple(saved[name]) for name in ("silent", "single")}
+    agreed = tuple(tuple(row) for row in saved["agreed"])
+    return LogSummary(
+        **saved | rows | {"bad": bad, "agreed": agreed, "scale": Scale(**saved["scale"])}
+    )
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    with np.load(path, allow_pickle=False) as file:
-        header = json.loads(str(file["header"]))
-        arrays = {name: file[name] for name in _ARRAYS}
-    if header["format"] != FORMAT:
-        raise FileError(
-            f"{str(path)!r} is of format {header['format']!r}; this release reads {FORMAT!r}."
-        )
-    return header, arrays
+def _bandit_of(path: Path) -> str | None:
+    """Return the digest of the bandit that a fit's file gave, None if it is no such file."""
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            found = json.loads(str(held["header"]))
+        return found.get("bandit") if isinstance(found, dict) else None
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None

@@ -31,6 +31,7 @@ def simulate(
     policy: Chooser | Sequence[float] | None = None,
     idle: float = 0.0,
     spread: float = 0.0,
+    shift: float = 0.0,
 ) -> Any:
     """Return a log as an Arrow table: ``subject, time, arm, reward, propensity``, a round a day.
 
@@ -46,8 +47,10 @@ def simulate(
     idle
         The chance that a day passes without an event, which rests every arm.
     spread
-        How much subjects differ, from 0 (not at all) to 1: half of them are paid more and half
-        less than the curves say, by up to this share of what the mean allows.
+        How much subjects differ, from 0 (not at all) to 1: every other one, from the first on, is
+        paid more and the others less than the curves say, by this share of what the mean allows.
+    shift
+        The same in reward: every other subject is paid this much more, the others this much less.
 
     Examples
     --------
@@ -63,9 +66,11 @@ def simulate(
         raise LogError(
             f"idle must lie in [0, 1) and spread in [0, 1], got {idle!r} and {spread!r}."
         )
+    if not (is_number(shift) and abs(shift) <= 1):
+        raise LogError(f"shift must lie in [-1, 1], got {shift!r}.")
     choose = _chooser(policy, bandit.n_arms)
-    rng = {use: stream(seed, "logs", use) for use in ("arm", "idle", "noise", "subject")}
-    tilt = spread * rng["subject"].choice([-1.0, 1.0], size=subjects)
+    rng = {use: stream(seed, "logs", use) for use in ("arm", "idle", "noise")}
+    side = np.where(np.arange(subjects) % 2 == 0, 1.0, -1.0)
     states = np.tile(bandit.start(), (subjects, 1))
     everyone = np.arange(subjects)
     days = []
@@ -74,7 +79,7 @@ def simulate(
         arms = _drawn(chances, rng["arm"])
         active = rng["idle"].random(subjects) >= idle
         mean = _means(bandit, arms, states[everyone, arms])
-        mean = mean + tilt * np.minimum(mean, 1 - mean)
+        mean = np.clip(mean + side * (spread * np.minimum(mean, 1 - mean) + shift), 0.0, 1.0)
         reward = _rewards(bandit, mean, rng["noise"])
         days.append(
             (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,8 @@ _SUFFIXES: dict[str, Format] = {
     ".pq": "parquet",
 }
 _PACKED = (".gz", ".zst")
+#: Bytes: a line of text longer than this is no event, but a file that is not what it seems.
+LONGEST_LINE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,13 @@ class Columns:
     subject: str | None
     time: str
     arm: str
-    reward: str
+    reward: str | None
     propensity: str | None = None
+    order: str | None = None
 
     def chosen(self) -> dict[str, str]:
         """Return the log's column for each role that has one."""
-        optional = ("subject", "propensity")
+        optional = ("subject", "reward", "propensity", "order")
         return {
             role: column
             for role, column in vars(self).items()
@@ -73,13 +77,14 @@ def open_log(log: LogLike, backend: BackendLike = None, memory: str = "3GB") -> 
         lost: Callable[[], list[str]] = list
         if isinstance(log, str | Path) or _is_list_of_paths(log):
             paths, kind = _files(log)
+            _refuse_long_lines(paths, kind)
             try:
                 table, lost = _read(connection, paths, kind)
             except load_extra("duckdb", "logs").Error as error:
                 reason = str(error).splitlines()[0].removesuffix(".")
                 raise LogError(
-                    f"cannot read {paths[0]!r} as {kind}: {reason}; check that it is what its "
-                    "name says."
+                    f"cannot read {paths[0]!r} as {kind}: {reason[:300]}; check that it is what "
+                    "its name says."
                 ) from error
         else:
             table = _as_table(log)
@@ -89,17 +94,51 @@ def open_log(log: LogLike, backend: BackendLike = None, memory: str = "3GB") -> 
 def _read(connection: Any, paths: list[str], kind: Format) -> tuple[Table, Callable[[], list[str]]]:
     """Return the files as one table, and how to ask for the lines that were lost."""
     if connection.name == "duckdb":
+        # The engine takes a path for a pattern: "data[1].csv" must not be read as "data1.csv".
+        literal = [glob.escape(path) for path in paths]
         if kind == "parquet":
-            return connection.read_parquet(paths), list
+            return connection.read_parquet(literal), list
         # Text only: a value that cannot be read must be counted, not stop the reading.
-        table = connection.read_csv(paths, all_varchar=True, header=True, store_rejects=True)
+        table = connection.read_csv(
+            literal, all_varchar=True, header=True, store_rejects=True, max_line_size=LONGEST_LINE
+        )
         return table, lambda: _rejected(connection)
     ibis = load_extra("ibis", "logs")
+    literal = [re.sub(r"([\\\[\]{}*?,])", r"\\\1", str(Path(path).absolute())) for path in paths]
     if kind == "parquet":
-        tables = [connection.read_parquet(path) for path in paths]
+        tables = [connection.read_parquet(path) for path in literal]
     else:
-        tables = [connection.read_csv(path, header=True, inferSchema=False) for path in paths]
+        tables = [connection.read_csv(path, header=True, inferSchema=False) for path in literal]
     return ibis.union(*tables, distinct=False) if len(tables) > 1 else tables[0], list
+
+
+def _refuse_long_lines(paths: list[str], kind: Format) -> None:
+    """Name the line that is too long, which the engine would misname; packed files it names."""
+    if kind == "parquet":
+        return
+    for path in paths:
+        if Path(path).suffix in _PACKED or Path(path).stat().st_size <= LONGEST_LINE:
+            continue
+        number, held = 1, 0
+        with open(path, "rb") as file:
+            while chunk := file.read(LONGEST_LINE):
+                begin = chunk.find(b"\n")
+                if held + (begin if begin >= 0 else len(chunk)) > LONGEST_LINE:
+                    raise LogError(
+                        f"{path!r}: line {number} is longer than {LONGEST_LINE // 2**20} MiB, "
+                        "which no event is; is a quote left open there?"
+                    )
+                number += chunk.count(b"\n")
+                held = len(chunk) - chunk.rfind(b"\n") - 1 if begin >= 0 else held + len(chunk)
+
+
+def distinct_rows(table: Table) -> Table:
+    """Return the rows of the whole table, those equal in every column once."""
+    plain = {
+        name: table[name].cast("string") if table[name].type().is_nested() else table[name]
+        for name in table.columns
+    }
+    return table.select(**plain).distinct()
 
 
 def select_columns(table: Table, columns: Columns) -> Table:
@@ -110,14 +149,22 @@ def select_columns(table: Table, columns: Columns) -> Table:
     for role, column in columns.chosen().items():
         if not isinstance(column, str):
             raise InputTypeError(f"{role} must be the name of a column, got {column!r}.")
+        if column in table.columns and table[column].type().is_nested():
+            raise LogError(
+                f"the column {column!r} for the {role} is nested ({table[column].type()}): a log "
+                "has one plain value per row and column; unpack it first."
+            )
         if column not in table.columns:
             raise LogError(
                 f"the log has no column {column!r} for the {role}"
                 f"{suggestion(column, table.columns)}; its columns are {list(table.columns)}."
             )
     picked = {role: table[column] for role, column in columns.chosen().items()}
+    ibis = load_extra("ibis", "logs")
     if columns.subject is None:
-        picked["subject"] = load_extra("ibis", "logs").literal("all")
+        picked["subject"] = ibis.literal("all")
+    if columns.reward is None:
+        picked["reward"] = ibis.literal(0.0)
     return table.select(**picked)
 
 

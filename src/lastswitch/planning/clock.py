@@ -86,7 +86,8 @@ class Clock:
         True
         """
         try:
-            yield
+            with interrupts():
+                yield
         except OutOfTime:
             pass
         except KeyboardInterrupt:
@@ -113,6 +114,33 @@ class Clock:
 
 
 @contextmanager
+def interrupts() -> Iterator[None]:
+    """Let Ctrl-C come as a KeyboardInterrupt, always.
+
+    Python answers it between two of its own steps. A kernel that hands over arrays takes such
+    steps on its way out, and what it finds there it wraps in a SystemError.
+
+    Examples
+    --------
+    >>> try:
+    ...     with interrupts():
+    ...         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+    ... except KeyboardInterrupt:
+    ...     print("stopped")
+    stopped
+    """
+    try:
+        yield
+    except SystemError as error:
+        reason: BaseException | None = error
+        while reason is not None and not isinstance(reason, KeyboardInterrupt):
+            reason = reason.__cause__ or reason.__context__
+        if reason is None:
+            raise
+        raise KeyboardInterrupt from None
+
+
+@contextmanager
 def running(time_limit: float | None, progress: bool | Report | None, what: str) -> Iterator[Clock]:
     """Yield the clock of a call, its progress shown as asked for.
 
@@ -124,7 +152,7 @@ def running(time_limit: float | None, progress: bool | Report | None, what: str)
     """
     if time_limit is not None:
         _ready()
-    with reporter(progress, what) as report:
+    with reporter(progress, what) as report, interrupts():
         yield Clock(time_limit, None if progress is None or progress is False else report)
 
 

@@ -23,7 +23,7 @@ from lastswitch._packed import pack
 from lastswitch.blocks import cycle_reward
 from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.clock import Clock, OutOfTime
+from lastswitch.planning.clock import Clock, OutOfTime, interrupts
 from lastswitch.planning.frequency import frequencies
 from lastswitch.planning.problem import BlockProblem, Terminal
 
@@ -85,7 +85,8 @@ class _Search:
             self.bound = self.value
             return
         try:
-            self.search()
+            with interrupts():
+                self.search()
         except KeyboardInterrupt:
             self.interrupted = True
         if self.interrupted:

@@ -24,13 +24,19 @@ from lastswitch.planning.solve import plan_of
 from lastswitch.states import States, as_allowed, as_array, state_after
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lastswitch.bandit import Bandit
+    from lastswitch.rules import Rule
 
 
 def plan_cycle(
     bandit: Bandit,
     length: int,
     *,
+    rules: Iterable[Rule] | None = None,
+    plays: int | tuple[int, int] | None = None,
+    silence: float | None = None,
     allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
@@ -44,6 +50,9 @@ def plan_cycle(
         The bandit; its start plays no part.
     length
         Rounds of one turn.
+    rules, plays, silence
+        What every turn must respect, how many arms a round plays, and what an empty place pays;
+        the bandit's own by default. Windows of rules go across the seam.
     allowed
         Which arms may play: one True or False per arm, or a list of arms by number. A table for
         every slot is refused: a cycle has no first slot.
@@ -68,6 +77,11 @@ def plan_cycle(
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
     with running(time_limit, progress, "planning a cycle") as clock:
+        if not (bandit.plain and rules is None and plays is None):
+            from lastswitch.planning.ruled.solve import plan_ruled_cycle
+
+            options = (rules, plays, silence)
+            return plan_ruled_cycle(bandit, rounds, arms, options, gap=gap, clock=clock)
         found = search_cycle(bandit, rounds, gap=gap, clock=clock, arms=arms)
         return _plan(bandit, found, clock)
 
@@ -76,6 +90,9 @@ def best_cycle(
     bandit: Bandit,
     max_length: int,
     *,
+    rules: Iterable[Rule] | None = None,
+    plays: int | tuple[int, int] | None = None,
+    silence: float | None = None,
     allowed: ArrayLike | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
@@ -85,7 +102,8 @@ def best_cycle(
 
     The plan is one turn of that cycle, in the same unit as :func:`plan_cycle`'s: ``value`` and
     ``bound`` count a turn of its own length, ``per_round`` is the average. A cycle of n rounds is
-    also one of 2n, so only lengths above half the limit are planned.
+    also one of 2n, so only lengths above half the limit are planned; under rules, which may count
+    a turn's plays, all lengths that the rules' periods divide.
 
     Examples
     --------
@@ -99,6 +117,11 @@ def best_cycle(
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
     with running(time_limit, progress, "planning cycles") as clock:
+        if not (bandit.plain and rules is None and plays is None):
+            from lastswitch.planning.ruled.solve import best_ruled_cycle
+
+            options = (rules, plays, silence)
+            return best_ruled_cycle(bandit, limit, arms, options, gap=gap, clock=clock)
         return _plan(bandit, _best_cycle(bandit, limit, gap, clock, arms), clock)
 
 

@@ -16,7 +16,6 @@ hundred thousand joint states reached, milliseconds for the paper's instances
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,10 +29,17 @@ from lastswitch.blocks import block_pays, cycle_reward
 from lastswitch.errors import PlanError
 from lastswitch.planning.certificate import Certificate, rounding
 from lastswitch.planning.clock import Clock, running
+from lastswitch.planning.fractions import (
+    LARGEST_DENOMINATOR,
+    as_fraction,
+    closed,
+    cycle_fraction,
+    total_fraction,
+)
 from lastswitch.planning.frequency import frequencies, total_bound
 from lastswitch.planning.joint_states import JointGraph, group_arms, joint_graph, recurrent_state
 from lastswitch.planning.walks import best_cycle_of, best_walk
-from lastswitch.states import Start, as_start, state_after
+from lastswitch.states import Start, as_start
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -49,7 +55,6 @@ SEARCH_LENGTHS = (12, 24, 36, 48)
 LISTING_SHARE = 0.5
 #: What share of the time left may go into the bound of a total.
 BOUND_SHARE = 0.3
-_LARGEST_DENOMINATOR = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -67,13 +72,16 @@ class Optimum(Certificate):
         up to a million that rounds to the given number (0.95 is 19/20), and as the binary number
         itself if there is none.
     block
-        The arms to play: for an average, to repeat for ever; for a total, one per round.
+        The arms to play: for an average, to repeat for ever; for a total, one per round. Empty if
+        some round plays none or several: see ``rounds``.
     horizon
         For a total: the number of rounds. None for an average.
     states
         Joint states of the graph that was searched; 0 if it was too large to list.
     seconds
         Time taken.
+    rounds
+        The arms of each round, () for silence; by default those of ``block``.
 
     Examples
     --------
@@ -89,9 +97,14 @@ class Optimum(Certificate):
     horizon: int | None = None
     states: int = 0
     seconds: float = 0.0
+    rounds: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         self._certify()
+        if not self.rounds:
+            object.__setattr__(self, "rounds", tuple((arm,) for arm in self.block))
+        elif all(len(arms) == 1 for arms in self.rounds):
+            object.__setattr__(self, "block", tuple(arms[0] for arms in self.rounds))
 
     @property
     def repeats(self) -> bool:
@@ -116,6 +129,9 @@ class Optimum(Certificate):
             "optimal": self.optimal,
             "horizon": self.horizon,
             "block": [arm if names is None else names[arm] for arm in self.block],
+            "rounds": [
+                [arm if names is None else names[arm] for arm in arms] for arms in self.rounds
+            ],
             "repeats": self.repeats,
             "states": self.states,
             "seconds": self.seconds,
@@ -124,7 +140,7 @@ class Optimum(Certificate):
     def __str__(self) -> str:
         what = "average" if self.horizon is None else f"total over {self.horizon} rounds"
         shown = f"{self.value:.6g}"
-        if self.fraction.denominator <= _LARGEST_DENOMINATOR and self.fraction.denominator > 1:
+        if self.fraction.denominator <= LARGEST_DENOMINATOR and self.fraction.denominator > 1:
             shown += f" = {self.fraction}"
         if self.optimal:
             return f"best {what}: {shown} (proven optimal)"
@@ -141,7 +157,8 @@ def optimal_average(
     """Return the best long-run average reward of ``bandit`` and a cycle that earns it.
 
     The best average does not depend on where the arms start: from any state, any cycle of plays
-    pays from its second turn on what it pays for ever.
+    pays from its second turn on what it pays for ever. The bandit's rules, plays and silence are
+    kept; rules must then speak of rounds as they come (``within``, ``every``, successions).
 
     Parameters
     ----------
@@ -168,6 +185,8 @@ def optimal_average(
     check_limits(0.0, time_limit)
     limit = _most_states(bandit, max_states)
     with running(time_limit, progress, "looking for the best average") as clock:
+        if not bandit.plain:
+            return _ruled_average(bandit, limit, clock)
         return _average(bandit, limit, clock)
 
 
@@ -187,7 +206,7 @@ def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     else:
         block, bound = best_cycle_of(graph, clock.part(LISTING_SHARE))
         value = cycle_fraction(bandit, block) / len(block)
-        bound = _closed(value, bound, bandit, len(block), len(graph))
+        bound = closed(value, bound, bandit, len(block), len(graph))
         if bound > float(value) + rounding(bound):  # stopped early: a search may find a better one
             bound = min(bound, ceiling.least(clock))
             other = _long_cycle(bandit, clock)
@@ -244,6 +263,8 @@ def optimal_total(
         )
     limit = _most_states(bandit, max_states)
     with running(time_limit, progress, "looking for the best total") as clock:
+        if not bandit.plain:
+            return _ruled_total(bandit, rounds, taus, clock)
         return _total(bandit, rounds, taus, limit, clock)
 
 
@@ -275,6 +296,36 @@ def _total(bandit: Bandit, rounds: int, taus: States, limit: int, clock: Clock) 
     )
 
 
+def _ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
+    """Return the best average of a bandit with rules, silence or several plays."""
+    from lastswitch.planning.ruled.optima import ruled_average
+
+    found = ruled_average(bandit, limit, _bounded(clock))
+    return Optimum(
+        value=float(found.mean),
+        bound=max(found.bound, float(found.mean)),
+        fraction=found.mean,
+        states=found.states,
+        seconds=clock.seconds,
+        rounds=found.rounds,
+    )
+
+
+def _ruled_total(bandit: Bandit, rounds: int, taus: States, clock: Clock) -> Optimum:
+    """Return the best total of a bandit with rules, silence or several plays: a planned block."""
+    from lastswitch.planning.solve import plan_block
+
+    plan = plan_block(bandit, rounds, start=taus, time_limit=clock.limit)
+    return Optimum(
+        value=plan.value,
+        bound=plan.bound,
+        fraction=as_fraction(plan.value),
+        horizon=rounds,
+        seconds=clock.seconds,
+        rounds=plan.rounds,
+    )
+
+
 def _graph_from(
     bandit: Bandit, taus: States, limit: int, rounds: int, clock: Clock
 ) -> JointGraph | None:
@@ -286,66 +337,11 @@ def _graph_from(
     return joint_graph(arms, origin, limit, rounds, clock)
 
 
-def as_fraction(pay: float) -> Fraction:
-    """Return ``pay`` as the fraction meant: 0.95 is 19/20, 1/3 is 1/3.
-
-    Examples
-    --------
-    >>> as_fraction(0.95), as_fraction(1 / 3)
-    (Fraction(19, 20), Fraction(1, 3))
-    """
-    exact = Fraction(pay)
-    simple = exact.limit_denominator(_LARGEST_DENOMINATOR)
-    return simple if float(simple) == pay else exact
-
-
-def cycle_fraction(bandit: Bandit, cycle: tuple[int, ...]) -> Fraction:
-    """Return r(B | τ_B), what one turn of ``cycle`` repeated for ever pays, as a fraction.
-
-    Examples
-    --------
-    >>> from lastswitch import Bandit, Curve
-    >>> cycle_fraction(Bandit([Curve([0, 0.9], [0]), Curve([0.3], [0.3])]), (0, 1, 1))
-    Fraction(3, 2)
-    """
-    if len(set(cycle)) == 1:  # an endless streak
-        return len(cycle) * as_fraction(bandit.curves[cycle[0]].streak[-1])
-    return total_fraction(bandit, cycle, state_after(np.ones(bandit.n_arms, dtype=int), cycle))
-
-
-def total_fraction(bandit: Bandit, sequence: tuple[int, ...], start: States) -> Fraction:
-    """Return r(B | start) as a fraction.
-
-    Examples
-    --------
-    >>> from lastswitch import Bandit, Curve
-    >>> bandit = Bandit([Curve([0, 0.9], [0]), Curve([0.3], [0.3])])
-    >>> total_fraction(bandit, (1, 0), bandit.start())
-    Fraction(6, 5)
-    """
-    counts = Counter(block_pays(bandit, sequence, start).tolist())
-    return sum((as_fraction(pay) * count for pay, count in counts.items()), Fraction(0))
-
-
 def _most_states(bandit: Bandit, max_states: int | None) -> int:
     """Return how many joint states may be listed."""
     if max_states is None:
         return MAX_GRAPH_BYTES // (160 + 16 * bandit.n_arms)
     return check_whole("max_states", max_states, 1, PlanError)
-
-
-def _closed(value: Fraction, bound: float, bandit: Bandit, length: int, states: int) -> float:
-    """Return ``bound``, or ``value`` itself if no mean of another cycle can lie in between.
-
-    Means of two cycles of at most ``states`` rounds over a common denominator D differ by
-    at least 1 / (length · states · D) unless they are equal.
-    """
-    pays = {pay for curve in bandit.curves for pay in (*curve.rest, *curve.streak)}
-    common = math.lcm(*(as_fraction(pay).denominator for pay in pays))
-    # As fractions: the common denominator of many pays need not fit in a float.
-    if Fraction(bound - float(value) + 1e-14) * (length * states * common) < 1:
-        return float(value)
-    return max(bound, float(value))
 
 
 def _bounded(clock: Clock) -> Clock:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from lastswitch.calendar import Calendar
+    from lastswitch.planning.ruled.explain import Explanation
+    from lastswitch.planning.ruled.problem import RuledProblem
     from lastswitch.schedules import Schedule
 
 VERSION = 2
@@ -50,7 +52,8 @@ class Plan(Certificate):
     Parameters
     ----------
     block
-        Arms in playing order.
+        Arms in playing order, one a round; empty if some round plays none or several: see
+        ``rounds``.
     value
         What the block is worth in all; for a cycle, one turn of it.
     bound
@@ -68,6 +71,8 @@ class Plan(Certificate):
         Whether the block is a cycle, meant to be repeated for ever.
     prices
         Price of each slot at the best bound, a start for the next plan (``warm=plan``).
+    rounds
+        The arms of each round, () for silence; by default those of ``block``.
 
     Examples
     --------
@@ -82,19 +87,28 @@ class Plan(Certificate):
     solver: str = "given"
     seconds: float = 0.0
     names: tuple[str, ...] = ()
-    problem: BlockProblem | None = field(default=None, repr=False)
+    problem: BlockProblem | RuledProblem | None = field(default=None, repr=False)
     repeats: bool = False
     prices: FloatArray | None = field(default=None, repr=False)
+    rounds: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "block", _arms(self.block))
+        if self.rounds:
+            object.__setattr__(self, "rounds", tuple(map(_round, self.rounds)))
+            single = all(len(arms) == 1 for arms in self.rounds)
+            block = tuple(arms[0] for arms in self.rounds) if single else ()
+            object.__setattr__(self, "block", block)
+        else:
+            object.__setattr__(self, "block", _arms(self.block))
+            object.__setattr__(self, "rounds", tuple((arm,) for arm in self.block))
         check_flag("repeats", self.repeats)
-        if not (self.problem is None or isinstance(self.problem, BlockProblem)):
+        if not (self.problem is None or hasattr(self.problem, "pulls")):
             raise InputTypeError(
                 f"problem must be a BlockProblem, got {type(self.problem).__name__}."
             )
         self._certify()
-        n_arms = max(self.block) + 1 if self.problem is None else self.problem.n_arms
+        highest = max((arm for arms in self.rounds for arm in arms), default=0)
+        n_arms = highest + 1 if self.problem is None else self.problem.n_arms
         names = check_list("names", self.names, "one string per arm")
         names = names or [f"arm {i}" for i in range(n_arms)]
         object.__setattr__(self, "names", tuple(names))
@@ -106,17 +120,16 @@ class Plan(Certificate):
     @property
     def scale(self) -> float:
         """The pays of the block summed up, each by its size."""
-        return 0.0 if self.problem is None else self.problem.size(self.block)
-
-    @property
-    def rounds(self) -> tuple[tuple[int, ...], ...]:
-        """The arms of each round."""
-        return tuple((arm,) for arm in self.block)
+        if self.problem is None:
+            return 0.0
+        if isinstance(self.problem, BlockProblem):
+            return self.problem.size(self.block)
+        return self.problem.size(self.rounds)
 
     @property
     def per_round(self) -> float:
         """What the block is worth per round."""
-        return self.value / len(self.block)
+        return self.value / len(self.rounds)
 
     def __str__(self) -> str:
         from lastswitch.planning.reading import calendar
@@ -145,6 +158,30 @@ class Plan(Certificate):
 
         return Schedule(self, calendar, length)
 
+    def explain(self, time_limit: float | None = None) -> Explanation:
+        """Say of every rule whether it binds, where, and what it costs.
+
+        Parameters
+        ----------
+        time_limit
+            Seconds to spend on each rule; costs that are not proven by then are intervals.
+
+        Examples
+        --------
+        >>> import lastswitch as ls
+        >>> from lastswitch import rules as r
+        >>> bandit = ls.Bandit([ls.curves.constant(0.5), ls.curves.constant(0.25)])
+        >>> print(ls.plan_block(bandit, 4, rules=[r.at_most(0, 2), r.at_most(1, 3)]).explain())
+        4 rounds, worth 1.5 (0.375 per round), proven optimal
+        arm 0: at most 2 plays
+          costs 0.5; without it rounds 2, 3 would break it
+        arm 1: at most 3 plays
+          costs nothing
+        """
+        from lastswitch.planning.ruled.explain import explain
+
+        return explain(self, time_limit)
+
     def plot(self, ax: Axes | None = None, *, calendar: Calendar | None = None) -> Axes:
         """Draw the schedule: who plays when, over what every arm's state would pay.
 
@@ -165,6 +202,7 @@ class Plan(Certificate):
         """
         content = {
             "block": list(self.block),
+            "rounds": [list(arms) for arms in self.rounds],
             "value": self.value,
             "bound": self.bound,
             "gap": self.gap,
@@ -194,12 +232,13 @@ class Plan(Certificate):
             prices, problem = data["prices"], data["problem"]
             plan = cls(
                 block=tuple(data["block"]),
+                rounds=tuple(tuple(arms) for arms in data["rounds"]),
                 value=data["value"],
                 bound=data["bound"],
                 solver=data["solver"],
                 seconds=data["seconds"],
                 names=tuple(data["names"]),
-                problem=None if problem is None else BlockProblem.from_dict(problem),
+                problem=None if problem is None else _problem(problem),
                 repeats=data["repeats"],
                 prices=None if prices is None else np.asarray(prices, dtype=np.float64),
             )
@@ -220,7 +259,7 @@ class Plan(Certificate):
         """Refuse a value that is not the block's, or a bound that nothing supports."""
         if self.problem is None:
             return
-        value = self.problem.value(self.block)
+        value = _worth(self.problem, self)
         if not abs(value - self.value) <= rounding(value, self.value, self.scale):
             raise FileError(
                 f"the plan says that its block is worth {self.value}, and it is worth {value}; "
@@ -228,6 +267,28 @@ class Plan(Certificate):
             )
         if not np.isfinite(self.bound):
             raise FileError(f"the plan's bound must be finite, got {self.bound}; plan again.")
+
+
+def _problem(data: dict[str, Any]) -> BlockProblem | RuledProblem:
+    """Return the problem of a plan, with rules or without."""
+    if "rules" not in data:
+        return BlockProblem.from_dict(data)
+    from lastswitch.planning.ruled.problem import RuledProblem
+
+    return RuledProblem.from_dict(data)
+
+
+def _worth(problem: BlockProblem | RuledProblem, plan: Plan) -> float:
+    if isinstance(problem, BlockProblem):
+        return problem.value(plan.block)
+    return problem.value(plan.rounds)
+
+
+def _round(arms: Sequence[int]) -> tuple[int, ...]:
+    """Return the arms of one round."""
+    if not all(isinstance(arm, int | np.integer) and arm >= 0 for arm in arms):
+        raise PlanError(f"a round lists arms by number, 0 or more; got {arms!r}.")
+    return tuple(int(arm) for arm in arms)
 
 
 def _arms(block: Sequence[int] | IntArray) -> tuple[int, ...]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Columns of a terminal, and slots of a calendar row, not to go beyond.
 LINE, ROW = 88, 12
+#: What a round without a play is called.
+SILENT = "·"
 
 
 def calendar(plan: Plan) -> str:
@@ -30,20 +32,35 @@ def calendar(plan: Plan) -> str:
     jazz: 2 plays; at most once every 3 rounds
     talk: 4 plays; at most 2 in a row, then at least 1 round of rest
     """
-    pays = [] if plan.problem is None else [pull.pay for pull in plan.problem.pulls(plan.block)]
+    pays = _pays(plan)
     lines = [headline(plan), *_rows(plan)]
     for arm, name in enumerate(plan.names):
-        slots = [slot for slot, played in enumerate(plan.block) if played == arm]
+        slots = [slot for slot, played in enumerate(plan.rounds) if arm in played]
         if slots:
             text = f"{name}: {_count(len(slots), 'play')}"
-            if pays:
-                total = sum(pays[slot] for slot in slots)
-                text += f", paying {total:.4g} ({total / len(slots):.3g} a play)"
-            lines.append(f"{text}; {cap(slots, len(plan.block), plan.repeats)}")
-    idle = [name for arm, name in enumerate(plan.names) if arm not in plan.block]
+            if arm in pays:
+                text += f", paying {pays[arm]:.4g} ({pays[arm] / len(slots):.3g} a play)"
+            lines.append(f"{text}; {cap(slots, len(plan.rounds), plan.repeats)}")
+    idle = [name for arm, name in enumerate(plan.names) if not any(arm in a for a in plan.rounds)]
     if idle:
         lines.append(f"not played: {first_dozen(idle, 'the others of plan.names')}")
     return "\n".join(lines)
+
+
+def _pays(plan: Plan) -> dict[int, float]:
+    """Return what the plays of each arm pay in all; nothing if the plan has no problem."""
+    from lastswitch.planning.problem import BlockProblem
+
+    if plan.problem is None:
+        return {}
+    if isinstance(plan.problem, BlockProblem):
+        pulls = plan.problem.pulls(plan.block)
+    else:
+        pulls = [pull for row in plan.problem.pulls(plan.rounds) for pull in row]
+    pays: dict[int, float] = {}
+    for pull in pulls:
+        pays[pull.arm] = pays.get(pull.arm, 0.0) + pull.pay
+    return pays
 
 
 def headline(plan: Plan) -> str:
@@ -55,7 +72,7 @@ def headline(plan: Plan) -> str:
     >>> headline(Plan((0, 0), 0.99, 1.0))
     '2 rounds, worth 0.99 (0.495 per round), within 1.1 % of the best possible'
     """
-    length = len(plan.block)
+    length = len(plan.rounds)
     what = f"cycle of {length} rounds" if plan.repeats else _count(length, "round")
     worth = f"worth {plan.value:.5g}" + (" a turn" if plan.repeats else "")
     return f"{what}, {worth} ({plan.per_round:.3g} per round), {quality(plan)}"
@@ -111,7 +128,12 @@ def draw(plan: Plan, ax: Axes | None = None) -> Axes:
         )
     from matplotlib.ticker import MaxNLocator
 
-    offers = plan.problem.offers(plan.block)
+    from lastswitch.planning.problem import BlockProblem
+
+    if isinstance(plan.problem, BlockProblem):
+        offers = plan.problem.offers(plan.block)
+    else:
+        offers = plan.problem.offers(plan.rounds)
     length, n_arms = offers.shape
     scale = max(float(abs(offers).max()), 1e-12)
     with house_style():
@@ -152,23 +174,23 @@ def _lane(axes: Axes, plan: Plan, arm: int, offers: object) -> None:
     edges = np.append(rounds - 0.5, len(level) + 0.5)
     axes.stairs(floor - height * level, edges, baseline=floor, fill=True, color=hue, alpha=0.13)
     axes.stairs(floor - height * level, edges, baseline=None, color=hue, linewidth=1.0, alpha=0.7)
-    played = np.asarray(plan.block) == arm
+    played = np.array([arm in arms for arms in plan.rounds])
     axes.bar(rounds[played], -height, 0.86, bottom=floor, color=hue, alpha=0.35, zorder=2)
     axes.bar(rounds[played], -height * level[played], 0.86, bottom=floor, color=hue, zorder=3)
 
 
 def _rows(plan: Plan) -> list[str]:
     """Return the schedule as aligned rows, each beginning with the rounds it covers."""
-    used = {plan.names[arm] for arm in plan.block}
-    width = min(max(len(name) for name in used), 20)
-    length = len(plan.block)
+    words = [" + ".join(plan.names[arm] for arm in arms) or SILENT for arms in plan.rounds]
+    width = min(max(map(len, words)), 20 * max(1, max(map(len, plan.rounds))))
+    length = len(plan.rounds)
     label = 2 * len(str(length)) + 1
     per_row = max(1, min(ROW, (LINE - label - 2) // (width + 2)))
     rows = []
     for begin in range(0, length, per_row):
-        arms = plan.block[begin : begin + per_row]
-        rounds = f"{begin + 1}-{begin + len(arms)}" if len(arms) > 1 else f"{begin + 1}"
-        names = "  ".join(f"{_short(plan.names[arm], width):{width}}" for arm in arms)
+        some = words[begin : begin + per_row]
+        rounds = f"{begin + 1}-{begin + len(some)}" if len(some) > 1 else f"{begin + 1}"
+        names = "  ".join(f"{_short(word, width):{width}}" for word in some)
         rows.append(f"  {rounds:>{label}}  {names}".rstrip())
     return rows
 

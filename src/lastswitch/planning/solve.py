@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import importlib
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +37,8 @@ from lastswitch.states import Start
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.planning.params import SearchParams
+    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.rules import Rule
 
 #: Solver name -> the module that has it, imported on use.
 SOLVERS = {
@@ -50,10 +53,14 @@ ACCURACY = {"ilp": 1e-9, "relaxation": 1e-9}
 
 
 def plan_block(
-    bandit: Bandit | BlockProblem,
+    bandit: Bandit | BlockProblem | RuledProblem,
     length: int | None = None,
     *,
     start: Start = "initial",
+    history: Iterable[object] | None = None,
+    rules: Iterable[Rule] | None = None,
+    plays: int | tuple[int, int] | None = None,
+    silence: float | None = None,
     allowed: ArrayLike | None = None,
     distinct_start: bool = False,
     solver: str = "certified",
@@ -68,13 +75,26 @@ def plan_block(
     Parameters
     ----------
     bandit
-        A bandit, with ``length`` and the options below, or a ready :class:`BlockProblem`.
+        A bandit, with ``length`` and the options below, or a ready :class:`BlockProblem` or
+        :class:`~lastswitch.planning.ruled.problem.RuledProblem`.
     length
         How many rounds to plan.
     start
         Where the arms stand: ``"initial"`` (as the bandit says), a state vector, or
         ``"unknown"``: then the first pull of each arm counts for nothing, the calibrated
         objective of Laforgue et al. (2022), Eq. (8).
+    history
+        The rounds before, the latest last: each an arm (by name or number), several, or None for
+        silence. They move the initial state, and rules whose windows reach back see them; a
+        ``start`` alone says nothing about those.
+    rules
+        What the schedule must respect, made with :mod:`lastswitch.rules`; the bandit's own by
+        default.
+    plays
+        How many different arms a round plays: a number, or a range such as (0, 1); the bandit's
+        own by default.
+    silence
+        What an empty place pays; the bandit's own by default.
     allowed
         Which arms may play: a table (length, K) of True and False, slot by slot; or, for every
         slot alike, one True or False per arm, or a list of arms by number.
@@ -104,19 +124,22 @@ def plan_block(
     >>> plan.block, round(plan.value, 3), plan.optimal
     ((1, 0, 1, 1, 0, 1), 3.4, True)
     """
-    problem, names = _problem(bandit, length, start, allowed, distinct_start)
+    problem, names = _problem(
+        bandit, length, start, allowed, distinct_start, (history, rules, plays, silence)
+    )
     check_choice("solver", solver, SOLVERS, PlanError)
     check_limits(gap, time_limit)
     if warm is not None and not isinstance(warm, Plan):
         raise InputTypeError(f"warm must be an earlier Plan, got {type(warm).__name__}.")
-    if warm is not None and len(warm.block) != problem.length:
+    if warm is not None and len(warm.rounds) != problem.length:
         raise PlanError(
-            f"warm plans {len(warm.block)} slots and this problem has {problem.length}; "
+            f"warm plans {len(warm.rounds)} slots and this problem has {problem.length}; "
             "warm starts need the same length."
         )
     if params is not None and solver != "certified":
         raise PlanError(f"params are those of solver='certified', and solver is {solver!r}.")
-    module = importlib.import_module(SOLVERS[solver])
+    if params is not None and not isinstance(problem, BlockProblem):
+        raise PlanError("params are those of plain blocks; planning under rules takes none.")
     began = time.perf_counter()
     options = {} if params is None else {"params": params}
     with reporter(progress, "planning") as report:
@@ -125,6 +148,15 @@ def plan_block(
             report(Progress(seconds, value=value, bound=bound))
 
         listened = None if progress is None or progress is False else tell
+        if not isinstance(problem, BlockProblem):
+            from lastswitch.planning.ruled.solve import plan_ruled
+
+            return plan_ruled(
+                *(problem, solver), gap=gap, time_limit=time_limit, warm=warm, progress=report
+            )
+        if warm is not None and not warm.block:
+            warm = None  # of several plays a round: of no use here
+        module = importlib.import_module(SOLVERS[solver])
         solution: Solution = module.solve(
             problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm, **options
         )
@@ -176,19 +208,23 @@ def plan_of(
 
 
 def _problem(
-    bandit: Bandit | BlockProblem,
+    bandit: Bandit | BlockProblem | RuledProblem,
     length: int | None,
     start: Start,
     allowed: ArrayLike | None,
     distinct_start: bool,
-) -> tuple[BlockProblem, tuple[str, ...]]:
+    ruled: tuple[Any, Any, Any, Any],
+) -> tuple[BlockProblem | RuledProblem, tuple[str, ...]]:
     """Return the problem to solve and the arms' names, if they have any."""
-    if isinstance(bandit, BlockProblem):
+    from lastswitch.planning.ruled.problem import RuledProblem
+
+    if isinstance(bandit, BlockProblem | RuledProblem):
         given = length is not None or allowed is not None or distinct_start
+        given |= any(option is not None for option in ruled)
         if given or not (isinstance(start, str) and start == "initial"):
             raise PlanError(
-                "length, start, allowed and distinct_start are part of a BlockProblem already; "
-                "give them when building it."
+                "length, start, allowed, rules and the like are part of a problem already; give "
+                "them when building it."
             )
         return bandit, ()
     from lastswitch.bandit import Bandit
@@ -199,5 +235,24 @@ def _problem(
         )
     if length is None:
         raise PlanError("length is missing: say how many rounds to plan, such as length=12.")
-    problem = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
-    return problem, tuple(bandit.names)
+    history, rules, plays, silence = ruled
+    if bandit.plain and history is None and rules is None and plays is None:
+        problem = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
+        return problem, tuple(bandit.names)
+    options = {"rules": rules, "plays": plays, "silence": silence, "allowed": allowed}
+    full = RuledProblem.from_bandit(
+        bandit, length, start=start, history=history, distinct_start=distinct_start, **options
+    )
+    if not full.rules and full.plays == (1, 1):  # a history without rules is a start
+        first = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
+        tables = full.block
+        return (
+            BlockProblem(
+                *(tables.rest, tables.streak, tables.first),
+                run=tables.run,
+                allowed=first.allowed,
+                distinct_start=distinct_start,
+            ),
+            tuple(bandit.names),
+        )
+    return full, tuple(bandit.names)

@@ -27,6 +27,8 @@ _WHITE, _HATCHES = (0.0, 0.6), ("", "...", "///")
 #: Names in the legend, before it sums up the rest.
 _LEGEND = 24
 _GAP = 0.04
+#: Points of width from which a pin has room beside the name.
+_ROOM_FOR_PIN = 24
 
 
 class _Cell(NamedTuple):
@@ -66,9 +68,10 @@ def draw(schedule: Schedule, ax: Axes | None = None) -> Axes:
         ax.set_xlim(0, len(grid.columns))
         ax.set_ylim(len(grid.rows), 0)
         _frame(ax, grid)
-        looks = _places(schedule)
-        written = [_draw_cell(ax, schedule, cell, _room(ax, grid), looks) for cell in grid.cells]
-        _legend(ax, schedule, grid, {} if all(written) else looks)
+        looks, labels = _places(schedule), _labels(schedule, *_room(ax, grid))
+        for cell in grid.cells:
+            _draw_cell(ax, schedule, cell, looks, labels, _room(ax, grid)[0])
+        _legend(ax, schedule, grid, looks if labels.cut else {})
         ax.set_title(_title(schedule, _inches(ax)[0]), fontsize=10)
     return ax
 
@@ -140,36 +143,73 @@ def _frame(ax: Axes, grid: _Grid) -> None:
         spine.set_visible(False)
 
 
+class _Labels(NamedTuple):
+    """What is written into the cells: each arm's lines, how large, and whether any was cut."""
+
+    lines: dict[int, list[str]]
+    size: int
+    cut: bool
+
+
+def _labels(schedule: Schedule, width: float, height: float) -> _Labels:
+    """Return the names in one size that fits all cells of so many points, cut if they must be."""
+    most = max(len(schedule.arms(number)) for number in range(schedule.length))
+    names = {play.arm: play.name for play in schedule.plays}
+    for size in _SIZES:
+        letters, rows = (
+            int(width / (size * _CHARACTER)),
+            int(height / max(most, 1) / size / _LEADING),
+        )
+        lines = {
+            arm: wrap(name, max(letters, 1), break_long_words=False) or ["?"]
+            for arm, name in names.items()
+        }
+        if all(len(w) <= rows and max(map(len, w)) <= letters for w in lines.values()):
+            return _Labels(lines, size, cut=False)
+    if letters < _LETTERS or rows < 1:
+        return _Labels({}, size, cut=True)
+    return _Labels({arm: _cut(w, letters, rows) for arm, w in lines.items()}, size, cut=True)
+
+
+def _cut(lines: list[str], letters: int, rows: int) -> list[str]:
+    """Return so many lines of so many letters; an ellipsis is where something is missing."""
+    short = [line if len(line) <= letters else line[: letters - 1] + "…" for line in lines]
+    if len(short) > rows:
+        short = [*short[: rows - 1], short[rows - 1][: letters - 1].rstrip("…") + "…"]
+    return short
+
+
 def _draw_cell(
-    ax: Axes, schedule: Schedule, cell: _Cell, room: tuple[float, float], looks: dict[int, int]
-) -> bool:
-    """Draw one round; return whether all it plays is written in it."""
+    ax: Axes,
+    schedule: Schedule,
+    cell: _Cell,
+    looks: dict[int, int],
+    labels: _Labels,
+    width: float,
+) -> None:
+    """Draw one round."""
     if cell.number is None:
         ax.add_patch(_box(cell, 0, 1, facecolor="#F4F4F4", edgecolor=FAINT, hatch="////"))
-        return True
+        return
     arms = schedule.arms(cell.number)
     if not arms:
         ax.add_patch(_box(cell, 0, 1, facecolor="white", edgecolor=FAINT))
-        return True
-    written = True
     for place, arm in enumerate(arms):
         ax.add_patch(_box(cell, place, len(arms), **_fill(looks[arm])))
-        lines, size = _fitted(schedule.plan.names[arm], room[0], room[1] / len(arms))
-        written &= bool(lines) and not any(line.endswith("…") for line in lines)
-        if lines:
+        if arm in labels.lines:
             ax.text(
                 *(cell.column + 0.5, cell.row + (place + 0.5) / len(arms)),
-                "\n".join(map(legible, lines)),
+                "\n".join(map(legible, labels.lines[arm])),
                 ha="center",
                 va="center",
-                fontsize=size,
+                fontsize=labels.size,
                 color=_ink(looks[arm]),
                 linespacing=1.05,
                 clip_on=True,
             )
-    if cell.number in schedule.pinned:
-        ax.plot(cell.column + 1 - 0.14, cell.row + 0.16, **_PIN)
-    return written
+        if (cell.number, arm) in schedule.pinned:
+            aside = 0.88 if width > _ROOM_FOR_PIN else 0.5
+            ax.plot(cell.column + aside, cell.row + (place + 0.2) / len(arms), **_PIN)
 
 
 _PIN: dict[str, Any] = {
@@ -219,22 +259,6 @@ def _ink(place: int) -> str:
     return "black" if (light + 0.05) / 0.05 > 1.05 / (light + 0.05) else "white"
 
 
-def _fitted(name: str, width: float, height: float) -> tuple[list[str], int]:
-    """Return a name in lines that fit a cell of so many points, cut if it must be, and the size."""
-    best: tuple[list[str], int] = ([], 0)
-    for size in _SIZES:
-        letters, rows = int(width / (size * _CHARACTER)), int(height / (size * _LEADING))
-        lines = wrap(name, max(letters, 1), break_long_words=False) or ["?"]
-        if len(lines) <= rows and max(map(len, lines)) <= letters:
-            return lines, size
-        if letters >= _LETTERS and rows >= 1:
-            cut = [line if len(line) <= letters else line[: letters - 1] + "…" for line in lines]
-            if len(cut) > rows:
-                cut = [*cut[: rows - 1], cut[rows - 1][: letters - 1].rstrip("…") + "…"]
-            best = cut, size
-    return best
-
-
 def _legend(ax: Axes, schedule: Schedule, grid: _Grid, looks: dict[int, int]) -> None:
     """Say under the axes what colours and signs mean, where the cells do not say it themselves."""
     from matplotlib.lines import Line2D
@@ -251,7 +275,7 @@ def _legend(ax: Axes, schedule: Schedule, grid: _Grid, looks: dict[int, int]) ->
         entries.append((Patch(facecolor="#F4F4F4", edgecolor=MUTED, hatch="////"), "closed"))
     if any(number is not None and not schedule.arms(number) for number in numbers):
         entries.append((Patch(facecolor="white", edgecolor=MUTED), "silence"))
-    if any(number in schedule.pinned for number in numbers):
+    if schedule.pinned:
         entries.append((Line2D([], [], **_PIN), "pinned by a rule"))
     if entries:
         longest = max(len(label) for _, label in entries)

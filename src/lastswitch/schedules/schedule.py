@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -16,6 +17,7 @@ from lastswitch._extras import load_extra
 from lastswitch._when import WEEKDAYS
 from lastswitch.calendar import Calendar
 from lastswitch.errors import InputTypeError, PlanError
+from lastswitch.rules.records import Counting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,10 +108,21 @@ class Schedule:
         """Return the arms of a round: none where it is silent."""
         return self.plan.rounds[number % len(self.plan.rounds)]
 
-    @property
-    def pinned(self) -> frozenset[int]:
-        """The rounds in which a rule pins a play."""
-        return frozenset()
+    @cached_property
+    def pinned(self) -> frozenset[tuple[int, int]]:
+        """Each round and arm that is played there because a rule pins it."""
+        rules = getattr(self.plan.problem, "bound_rules", ())
+        turn = len(self.plan.rounds)
+        asked = {
+            (t, arm)
+            for rule in rules
+            if isinstance(rule, Counting) and rule.form == "pinned"
+            for start, stop in rule.spans or ()
+            for t in range(start, stop)
+            for arm in rule.who
+        }
+        plays = ((play.round, play.arm) for play in self.plays)
+        return frozenset((number, arm) for number, arm in plays if (number % turn, arm) in asked)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the days, coloured by arm, and return the axes.

@@ -55,7 +55,8 @@ def _span(schedule: Schedule) -> str:
     if calendar.every_days > 1:
         last += timedelta(calendar.every_days - 1)
     zone = "" if calendar.zone is None else f", {calendar.zone}"
-    return f"{say_day(first, True)} to {say_day(last, True)}{zone}"
+    until = "" if first == last else f" to {say_day(last, True)}"
+    return f"{say_day(first, True)}{until}{zone}"
 
 
 def _notes(schedule: Schedule, closed: bool) -> list[str]:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
+from lastswitch import Bandit, Curve
 from lastswitch import rules as r
 from lastswitch.errors import ProblemError
 from lastswitch.planning import BlockProblem, Terminal
@@ -111,3 +112,42 @@ def random_ruled(rng: np.random.Generator, most: int = 800) -> RuledProblem:
 ruled_problems = st.integers(0, 2**32 - 1).map(
     lambda seed: random_ruled(np.random.default_rng(seed))
 )
+
+
+def random_cycle(rng: np.random.Generator, most: int = 800) -> RuledProblem:
+    """Draw a cycle to plan: rests, streaks, seasons, plays, silence, masks and rules."""
+    while True:
+        n_arms, length = int(rng.integers(1, 4)), int(rng.integers(1, 7))
+        levels = rng.choice([1, 2, 10, 1000])
+
+        def table(size: int, levels: int = levels) -> np.ndarray:
+            return rng.integers(0, levels + 1, size) / levels
+
+        curves = [
+            Curve(
+                table(int(rng.integers(1, 5))),
+                -np.sort(-table(int(rng.integers(1, 4)))),
+                tail=str(rng.choice(["hold", "repeat"])),
+            )
+            for _ in range(n_arms)
+        ]
+        if rng.random() < 0.3:
+            curves = [curves[0]] * n_arms
+        highest = int(rng.integers(1, min(n_arms, 3) + 1))
+        bandit = Bandit(
+            curves,
+            rules=[random_rule(rng, n_arms, length, cycle=True) for _ in range(rng.integers(0, 4))],
+            plays=(int(rng.integers(0, highest + 1)), highest),
+            silence=float(rng.choice([0.0, 0.1, -0.2])),
+        )
+        allowed = rng.random((length, n_arms)) < 0.8 if rng.random() < 0.3 else None
+        try:
+            problem = RuledProblem.from_bandit(bandit, length, allowed=allowed, repeats=True)
+        except ProblemError:
+            continue
+        if math.prod(len(round_choices(problem, t)) for t in range(length)) <= most:
+            return problem
+
+
+#: The same for cycles.
+ruled_cycles = st.integers(0, 2**32 - 1).map(lambda seed: random_cycle(np.random.default_rng(seed)))

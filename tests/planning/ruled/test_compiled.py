@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from planning.ruled.ruled_cases import random_ruled, ruled_problems
-
 from lastswitch.errors import BlockError
 from lastswitch.planning.ruled import brute_force, ilp
 from lastswitch.planning.ruled.compiled import compiled
 from lastswitch.planning.ruled.problem import RuledProblem
+from planning.ruled.ruled_cases import random_ruled, ruled_problems
 
 
 def worth(problem: RuledProblem, rounds) -> float:

@@ -17,8 +17,8 @@ from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.beam import _state_keys
 from lastswitch.planning.machines import KeyArray, Machines
+from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.prices import Heard, Prices
-from lastswitch.planning.ruled.problem import RoundsPlayed
 from lastswitch.planning.selection import kth_largest
 
 #: Entries of the cursor: round, next node to expand, nodes in this round, candidates for the next.
@@ -231,9 +231,7 @@ def advance(
                 cursor[ROUND], cursor[NODE], cursor[NODES] = t, node, n_nodes
                 cursor[CANDIDATES] = count
                 return False
-            count, work = expand(
-                m, h, guide, nodes, found, scratch, ledger, t, node, count, width
-            )
+            count, work = expand(m, h, guide, nodes, found, scratch, ledger, t, node, count, width)
             budget -= work
             node += 1
         if count > width:
@@ -422,10 +420,10 @@ def same(
         c = one if x == 0 else other
         here = nodes.states[t % 2, found.parent[c]]
         child_states(m, h, twins, here, found.place[c], found.taken[c], scratch.pair[x])
+    equal = True
     for i in range(scratch.pair.shape[1]):
-        if scratch.pair[0, i] != scratch.pair[1, i]:
-            return False
-    return True
+        equal &= scratch.pair[0, i] == scratch.pair[1, i]
+    return equal
 
 
 @inner

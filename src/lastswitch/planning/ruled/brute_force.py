@@ -7,7 +7,8 @@ import math
 import time
 
 from lastswitch.errors import BlockError, PlanError
-from lastswitch.planning.ruled.problem import RoundsPlayed, RuledProblem
+from lastswitch.planning.ruled.playing import RoundsPlayed
+from lastswitch.planning.ruled.problem import RuledProblem
 
 #: More schedules than this would take hours.
 MOST_SCHEDULES = 5_000_000
@@ -60,7 +61,5 @@ def round_choices(problem: RuledProblem, t: int) -> list[tuple[int, ...]]:
     arms = [i for i in range(problem.n_arms) if problem.allowed[t, i]]
     least, most = problem.plays
     return [
-        chosen
-        for size in range(least, most + 1)
-        for chosen in itertools.combinations(arms, size)
+        chosen for size in range(least, most + 1) for chosen in itertools.combinations(arms, size)
     ]

@@ -17,8 +17,9 @@ from lastswitch.planning.automata import Automata, StateArray, block_automata
 from lastswitch.planning.machines import Machines, as_machines, minimal
 from lastswitch.planning.problem import BlockProblem, Terminal
 from lastswitch.planning.ruled.counters import Counter, Table, counters_of, relabelled, tabulated
+from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.prices import Heard
-from lastswitch.planning.ruled.problem import RoundsPlayed, RuledProblem
+from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.rules import Rule
 
 
@@ -156,26 +157,34 @@ class Compiled:
 
 
 def compiled(problem: RuledProblem) -> Compiled:
-    """Return the automata and monitors of a block problem under rules."""
-    counters = rule_counters(
-        problem.bound_rules, problem.length, problem.plays[1], problem.history
-    )
-    return assembled(
-        plain_arms(problem), counters, problem.allowed, problem.plays, problem.silence
-    )
+    """Return the automata and monitors of a problem under rules."""
+    from lastswitch.planning.ruled.cycles import cycle_arms
+
+    arms = cycle_arms(problem) if problem.repeats else plain_arms(problem)
+    return assembled(arms, rule_counters(problem), problem.allowed, problem.plays, problem.silence)
 
 
-def rule_counters(
-    rules: Sequence[Rule], length: int, most_plays: int, history: RoundsPlayed
-) -> list[Counter]:
-    """Return the counters of all rules, those that mean the same once."""
+def rule_counters(problem: RuledProblem) -> list[Counter]:
+    """Return the counters of all rules of a problem, those that mean the same once."""
     counters: dict[object, Counter] = {}
-    for rule in rules:
-        for counter in counters_of(rule, length, most_plays, history):
+    for rule in problem.bound_rules:
+        for counter in all_counters(rule, problem):
             heard = tuple(sorted(counter.letters.items()))
             again = (counter.key, heard) if counter.cost is None else object()
             counters.setdefault(again, counter)
     return list(counters.values())
+
+
+def all_counters(rule: Rule, problem: RuledProblem) -> list[Counter]:
+    """Return the counters of one rule, of a block or of a turn of a cycle."""
+    from lastswitch.planning.ruled.cycles import turned
+
+    length, most = problem.length, problem.plays[1]
+    if not problem.repeats:
+        return counters_of(rule, length, most, problem.history)
+    return [
+        turned(counter, length) for counter in counters_of(rule, length, most, (), repeats=True)
+    ]
 
 
 def plain_arms(problem: RuledProblem) -> Automata:
@@ -238,8 +247,8 @@ def assembled(
 
 def _pays_on_plays_only(counter: Counter) -> bool:
     """Tell whether a counter can be part of an arm, whose idling pays nothing."""
-    rule = counter.rule
-    return counter.cost is None or getattr(rule, "most", 0) is not None
+    on_plays = getattr(counter.rule, "most", 0) is not None and not counter.closed
+    return counter.cost is None or on_plays
 
 
 def _never_fails(counter: Counter, length: int) -> bool:
@@ -306,7 +315,7 @@ def _likeness(counters: list[Counter]) -> tuple[object, ...]:
 
 
 def _arm_tables(counters: list[list[Counter]], length: int) -> tuple[list[Table], IntArray]:
-    """Return the joint table of each arm's counters, each different one once, and whose is whose."""
+    """Return the joint table of each arm's counters, different ones once, and which is whose."""
     tables: list[Table] = []
     known: dict[object, int] = {}
     table_of = []
@@ -339,7 +348,7 @@ def _monitors(
     column = np.zeros((len(counters), 2, length), np.int64)
     after, pay, total, columns = [np.zeros((0, size), np.int64)], [np.zeros((0, size))], 0, 0
     for m, counter in enumerate(counters):
-        heard = sorted(_events(letters[:, m], plays))
+        heard = sorted(round_events(letters[:, m], plays))
         table = tabulated([counter], [(event,) for event in heard], length)
         moves = np.full((len(table.after), size), -1)
         pays = np.zeros((len(table.after), size))
@@ -364,7 +373,7 @@ def _monitors(
     )
 
 
-def _events(letters: IntArray, plays: tuple[int, int]) -> set[int]:
+def round_events(letters: IntArray, plays: tuple[int, int]) -> set[int]:
     """Return every sum of letters that a round of so many different arms can have."""
     sums: list[set[int]] = [{0}, *(set() for _ in range(plays[1]))]
     for letter in letters.tolist():

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
 
 from lastswitch.errors import RuleError
 from lastswitch.planning._tables import FloatArray, IntArray
-from lastswitch.rules.records import Counting, Rule, Succession, Window
+from lastswitch.rules.records import Counting, Rule, Succession, Who, Window
 
 #: States a counter may have over all rounds.
 MOST_STATES = 300_000
@@ -45,6 +46,10 @@ class Counter:
         The rule it is a part of, for messages.
     key
         Counters with equal keys step alike: they differ in the arms they hear at most.
+    begins
+        For a cycle: the states it may be in before round 0.
+    closed
+        Whether a soft counter that has no state left ends the schedule, as one of a cycle does.
     """
 
     letters: dict[int, int]
@@ -54,6 +59,8 @@ class Counter:
     shared: tuple[int, ...]
     rule: Rule
     key: Hashable
+    begins: tuple[Hashable, ...] = ()
+    closed: bool = False
 
 
 class Table(NamedTuple):
@@ -74,9 +81,15 @@ class Table(NamedTuple):
 
 
 def counters_of(
-    rule: Rule, length: int, most_plays: int, history: Sequence[Sequence[int]]
+    rule: Rule,
+    length: int,
+    most_plays: int,
+    history: Sequence[Sequence[int]],
+    repeats: bool = False,
 ) -> list[Counter]:
     """Return the counters of a rule whose arms are numbers.
+
+    Those of one turn of a cycle (``repeats``) step as in the middle of an endless repetition.
 
     Examples
     --------
@@ -89,15 +102,47 @@ def counters_of(
     # Nothing at all of a group is nothing of each of its arms.
     none_of_each = rule.hard and rule.most == 0 and not rule.least
     counters: list[Counter] = []
-    for who in [(arm,) for arm in rule.who] if rule.each or none_of_each else [rule.who]:
-        windows = rule.windows(length)
-        heard = [sum(arm in who for arm in arms) for arms in history]
+    arms = numbers(rule.who)
+    windows = _turn_windows(rule, length) if repeats else rule.windows(length)
+    for who in [(arm,) for arm in arms] if rule.each or none_of_each else [arms]:
+        heard = [sum(arm in who for arm in played) for played in history]
         if rule.within is not None:
-            counters += [_sliding(rule, who, part, heard, length) for part in _parts(windows)]
+            at_once = min(most_plays, len(who))
+            counters += [
+                _sliding(rule, who, part, heard, length, at_once if repeats else 0)
+                for part in _parts(windows)
+            ]
         else:
             for part in _parts(windows):
-                counters += [_fixed(rule, who, chain, heard, length) for chain in _chains(part)]
+                counters += [
+                    _fixed(rule, who, chain, heard, length, repeats) for chain in _chains(part)
+                ]
     return counters
+
+
+def _turn_windows(rule: Counting, length: int) -> list[Window]:
+    """Return the windows of a cycle: spans stay in the turn, periods go across its seam."""
+    windows = rule.windows(length)
+    if rule.within is not None:
+        return windows
+    if rule.every is not None:
+        return [window for window in windows if window.stop <= length]
+    inside = []
+    for window in windows:
+        clipped = window._replace(start=max(window.start, 0), stop=min(window.stop, length))
+        inside.append(clipped if clipped == window else clipped._replace(least=0))
+    return inside
+
+
+def numbers(who: Who) -> tuple[int, ...]:
+    """Return the arms of a rule that has been bound.
+
+    Examples
+    --------
+    >>> numbers((0, 2))
+    (0, 2)
+    """
+    return tuple(arm for arm in who if isinstance(arm, int))
 
 
 def _parts(windows: list[Window]) -> Iterable[list[Window]]:
@@ -122,7 +167,12 @@ def _chains(windows: list[Window]) -> list[list[Window]]:
 
 
 def _sliding(
-    rule: Counting, who: tuple[int, ...], windows: list[Window], heard: list[int], length: int
+    rule: Counting,
+    who: tuple[int, ...],
+    windows: list[Window],
+    heard: list[int],
+    length: int,
+    at_once: int,
 ) -> Counter:
     """Count in the last so many rounds: the state is the ages of the latest plays in them."""
     width, (_, _, least, most) = windows[0].stop - windows[0].start, windows[0]
@@ -131,9 +181,11 @@ def _sliding(
     start = tuple(past[:memory])
     # By round: what a window that reaches back asks for; nothing if its beginning is unknown.
     asks = [
-        0 if w.start < -len(heard) else least if w.start >= 0 else min(
-            least, sum(heard[len(heard) + w.start :]) + w.stop
-        )
+        least
+        if w.start >= 0 or at_once
+        else 0
+        if w.start < -len(heard)
+        else min(least, sum(heard[len(heard) + w.start :]) + w.stop)
         for w in windows
     ]
 
@@ -158,20 +210,31 @@ def _sliding(
         shared=tuple(range(length)),
         rule=rule,
         key=("sliding", width, least, most, start, reaching, rule.cost),
+        begins=tuple(age_states(width, memory, at_once)) if at_once else (),
     )
 
 
 def _fixed(
-    rule: Counting, who: tuple[int, ...], windows: list[Window], heard: list[int], length: int
+    rule: Counting,
+    who: tuple[int, ...],
+    windows: list[Window],
+    heard: list[int],
+    length: int,
+    repeats: bool,
 ) -> Counter:
     """Count in windows that do not overlap: the state is the plays of the current one so far."""
     at: list[Window | None] = [None] * length
     for window in windows:
         for t in range(max(window.start, 0), min(window.stop, length)):
             at[t] = window
+    # A period that goes across the seam of a cycle begins with what the turn before counted.
+    seam = windows[0] if repeats and windows and windows[0].start < 0 else None
+    if seam is not None:
+        for t in range(length + seam.start, length):
+            at[t] = seam
     first = at[0]
     start, lost = 0, 0
-    if first is not None and first.start < 0:
+    if first is not None and first.start < 0 and not repeats:
         known = max(first.start, -len(heard))
         start = sum(heard[len(heard) + known :]) if known < 0 else 0
         if first.most is None:
@@ -189,7 +252,7 @@ def _fixed(
         if window.most is not None:
             wrong = max(0, count + event - window.most) - max(0, count - window.most)
         count = min(count + event, _cap(window))
-        if t + 1 < window.stop:
+        if t + 1 != window.stop:
             return count, wrong
         if window.least and window.stop <= length:
             wrong += max(0, window.least - (lost if window is first else 0) - count)
@@ -204,6 +267,7 @@ def _fixed(
         shared=shared,
         rule=rule,
         key=("fixed", tuple(windows), start, lost, rule.cost),
+        begins=tuple(range(_cap(seam) + 1)) if seam is not None else (0,),
     )
 
 
@@ -219,9 +283,8 @@ def _succession(
 ) -> Counter:
     """Remember whether ``whom`` was played the round before; ``who`` counts 1, ``whom`` base."""
     base = most_plays + 1
-    letters = {
-        arm: (arm in rule.who) + base * (arm in rule.whom) for arm in {*rule.who, *rule.whom}
-    }
+    who, whom = numbers(rule.who), numbers(rule.whom)
+    letters = {arm: (arm in who) + base * (arm in whom) for arm in sorted({*who, *whom})}
     start = bool(history) and any(arm in rule.whom for arm in history[-1])
 
     def step(_: int, state: Hashable, event: int) -> tuple[Hashable, int]:
@@ -235,12 +298,27 @@ def _succession(
         shared=tuple(range(length)),
         rule=rule,
         key=("succession", start, rule.cost),
+        begins=(False, True),
     )
 
 
-def tabulated(
-    counters: Sequence[Counter], events: Sequence[Sequence[int]], length: int
-) -> Table:
+def age_states(width: int, memory: int, at_once: int) -> list[tuple[int, ...]]:
+    """Return all lists of up to ``memory`` ages below ``width``, none more often than ``at_once``.
+
+    Examples
+    --------
+    >>> age_states(3, 2, 1)
+    [(), (1,), (2,), (1, 2)]
+    """
+    return [
+        ages
+        for size in range(memory + 1)
+        for ages in combinations_with_replacement(range(1, width), size)
+        if all(ages.count(age) <= at_once for age in ages)
+    ]
+
+
+def tabulated(counters: Sequence[Counter], events: Sequence[Sequence[int]], length: int) -> Table:
     """Return the joint table of some counters; ``events[e]`` is what each hears of event ``e``.
 
     Examples
@@ -248,7 +326,7 @@ def tabulated(
     >>> from lastswitch.rules import apart
     >>> [counter] = counters_of(apart(0, 3), 3, 1, ())
     >>> tabulated([counter], [(0,), (1,)], 3).offset.tolist()
-    [0, 1, 3, 6, 8]
+    [0, 1, 3, 5, 6]
     """
     now: dict[Hashable, int] = {tuple(counter.start for counter in counters): 0}
     offset, after, pay = [0, 1], [], []
@@ -283,7 +361,7 @@ def _stepped(
     target, worth = [], 0.0
     for counter, memory, heard in zip(counters, state, event, strict=True):
         following, wrong = counter.step(t, memory, heard)
-        if wrong and counter.cost is None:
+        if wrong and (counter.cost is None or (counter.closed and following == ())):
             return None, 0.0
         worth -= wrong * (counter.cost or 0.0)
         target.append(following)
@@ -321,9 +399,7 @@ def _numbered(rows: list[tuple[IntArray, FloatArray]], root: int) -> Table:
     order[[0, root]] = root, 0
     rows[0] = rows[0][0][order[:1]], rows[0][1][order[:1]]
     offset = np.cumsum([0, *(len(to) for to, _ in rows)])
-    after = [
-        np.where(to >= 0, to + offset[t + 1], -1) for t, (to, _) in enumerate(rows)
-    ]
+    after = [np.where(to >= 0, to + offset[t + 1], -1) for t, (to, _) in enumerate(rows)]
     return Table(offset, np.concatenate(after), np.concatenate([gain for _, gain in rows]))
 
 

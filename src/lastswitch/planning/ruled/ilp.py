@@ -16,7 +16,7 @@ import numpy as np
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.ruled.compiled import Compiled
-from lastswitch.planning.ruled.problem import RoundsPlayed
+from lastswitch.planning.ruled.playing import RoundsPlayed
 
 #: What HiGHS' answer may miss by, in pays.
 ACCURACY = 1e-9
@@ -55,7 +55,6 @@ class Flow:
         self.slot = slot[source]
         gain = np.concatenate([np.zeros(len(idle)), machines.gain])
         last = machines.lo[-1]
-        ends = self.head >= last if last > 0 else slot[self.head] == problem.length
         ends = slot[self.head] == problem.length
         gain[ends] += machines.final[self.head[ends] - last]
         m = problem.monitors
@@ -83,7 +82,7 @@ class Flow:
         self.n_rows += len(right)
 
     def _arm_rows(self) -> None:
-        """Flow out of each state less flow into it is what begins there; rounds have their plays."""
+        """Add rows: flow out of a state less flow into it is what begins there; plays a round."""
         machines, problem = self.machines, self.problem
         begins = np.bincount(machines.root, minlength=len(machines.idle)).astype(float)
         before_end = np.flatnonzero(_slots(machines) < problem.length)
@@ -106,7 +105,7 @@ class Flow:
         )
 
     def _monitor_rows(self, state: IntArray, event: IntArray) -> None:
-        """Monitors' flow is kept, and they hear what the arms say."""
+        """Add rows: monitors' flow is kept, and they hear what the arms say."""
         m, problem = self.problem.monitors, self.problem
         moves = self.n_arms_moves + np.arange(len(state))
         length = problem.length
@@ -189,7 +188,7 @@ def solve(
     shape = (flow.n_rows, len(flow.cost))
     matrix = csr_array((np.concatenate(flow.values), index), shape=shape)
     right = np.concatenate(flow.right)
-    options: dict[str, Any] = {"mip_rel_gap": gap}
+    options: Any = {"mip_rel_gap": gap}
     if time_limit is not None:
         options["time_limit"] = max(time_limit - (time.perf_counter() - began), 0.01)
     answer = milp(

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._checks import check_bandit, check_list
-from lastswitch._suggest import suggestion
+from lastswitch._checks import check_bandit
 from lastswitch.bandit import checked_plays, checked_rules, checked_silence
 from lastswitch.errors import BlockError, InputTypeError, ProblemError
-from lastswitch.planning._tables import BoolArray, checked_mask
+from lastswitch.planning._tables import BoolArray, FloatArray, checked_mask
 from lastswitch.planning.problem import BlockProblem, Pulled
+from lastswitch.planning.ruled.playing import (
+    RoundsPlayed,
+    as_rounds,
+    block_pulls,
+    memory_left,
+    states_after,
+    turn_pulls,
+)
 from lastswitch.rules.checking import PlayedRounds, check_rounds, violations
-from lastswitch.states import as_states
+from lastswitch.states import Start
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
+    from lastswitch.curves import Curve
     from lastswitch.rules import Rule
-
-#: The arms of every round; () is silence.
-RoundsPlayed = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -46,6 +51,9 @@ class RuledProblem:
         What rules call the arms; ``arm 0``, ``arm 1``, ... and no groups by default.
     allowed
         Mask (d, K) on top of the block's own; a round may have no arm at all here.
+    curves
+        What the arms pay if the rounds are one turn of a cycle; None: they are a block. A cycle
+        makes its own start, so the block's first pays and the history play no part.
 
     Examples
     --------
@@ -64,6 +72,7 @@ class RuledProblem:
     names: tuple[str, ...]
     groups: Mapping[str, Sequence[str]]
     allowed: BoolArray
+    curves: tuple[Curve, ...] | None
     bound_rules: tuple[Rule, ...] = field(repr=False)
 
     def __init__(
@@ -77,13 +86,14 @@ class RuledProblem:
         names: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
         allowed: ArrayLike | None = None,
+        curves: Sequence[Curve] | None = None,
     ) -> None:
         if not isinstance(block, BlockProblem):
             raise InputTypeError(f"block must be a BlockProblem, got {type(block).__name__}.")
         labels = tuple(names or (f"arm {i}" for i in range(block.n_arms)))
         given = checked_rules(rules, labels, groups or {})
         for rule in given:
-            check_rounds(rule, block.length, repeats=False)
+            check_rounds(rule, block.length, repeats=curves is not None)
         mask = checked_mask(allowed, block.length, block.n_arms) & block.allowed
         mask.flags.writeable = False
         fields = {
@@ -95,6 +105,7 @@ class RuledProblem:
             "names": labels,
             "groups": dict(groups or {}),
             "allowed": mask,
+            "curves": None if curves is None else tuple(curves),
             "bound_rules": tuple(rule.bound(labels, groups or {}) for rule in given),
         }
         for name, value in fields.items():
@@ -113,17 +124,20 @@ class RuledProblem:
         bandit: Bandit,
         length: int,
         *,
-        start: ArrayLike | None = None,
-        history: Iterable[object] = (),
+        start: Start = "initial",
+        history: Iterable[object] | None = None,
         rules: Iterable[Rule] | None = None,
         plays: int | tuple[int, int] | None = None,
         silence: float | None = None,
         allowed: ArrayLike | None = None,
+        distinct_start: bool = False,
+        repeats: bool = False,
     ) -> RuledProblem:
         """Return the problem of planning ``length`` rounds of ``bandit``.
 
-        ``rules``, ``plays`` and ``silence`` are the bandit's own where not given. ``start`` None
-        is the calibrated objective: first pulls pay nothing.
+        ``rules``, ``plays`` and ``silence`` are the bandit's own where not given. A ``history``
+        moves the bandit's initial state; another ``start`` stands as it is. ``repeats``: the
+        rounds are one turn of a cycle.
 
         Examples
         --------
@@ -133,16 +147,27 @@ class RuledProblem:
         0.9
         """
         check_bandit("RuledProblem.from_bandit", bandit)
+        past = as_rounds(history or (), bandit.names, "history")
+        if past and isinstance(start, str) and start == "initial":
+            start = states_after(bandit.start(), past)
         return cls(
-            BlockProblem.from_bandit(bandit, length, start),
+            BlockProblem.from_bandit(
+                bandit, length, "unknown" if repeats else start, distinct_start=distinct_start
+            ),
             rules=bandit.rules if rules is None else rules,
             plays=bandit.plays if plays is None else plays,
             silence=bandit.silence if silence is None else silence,
-            history=history,
+            history=past,
             names=bandit.names,
             groups=bandit.groups,
             allowed=allowed,
+            curves=bandit.curves if repeats else None,
         )
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the rounds are one turn of a cycle."""
+        return self.curves is not None
 
     @property
     def n_arms(self) -> int:
@@ -177,6 +202,7 @@ class RuledProblem:
             names=self.names,
             groups=self.groups,
             allowed=self.allowed,
+            curves=self.curves,
         )
 
     def pulls(self, rounds: PlayedRounds) -> list[list[Pulled]]:
@@ -185,9 +211,36 @@ class RuledProblem:
         pulls: list[list[Pulled]] = [[] for _ in played]
         for arm in range(self.n_arms):
             slots = [t for t, arms in enumerate(played) if arm in arms]
-            for t, pull in zip(slots, _pulls(self.block, arm, slots), strict=True):
+            for t, pull in zip(slots, self._row(arm, slots), strict=True):
                 pulls[t].append(pull)
         return pulls
+
+    def _row(self, arm: int, slots: list[int]) -> list[Pulled]:
+        """Return the pulls of one arm in the rounds ``slots``."""
+        if self.curves is None:
+            return block_pulls(self.block, arm, slots)
+        return turn_pulls(self.curves[arm], arm, slots, self.length)
+
+    def offers(self, rounds: PlayedRounds) -> FloatArray:
+        """Return what each arm would pay in each round (d, K), were it pulled there."""
+        offers = np.zeros((self.length, self.n_arms))
+        for arm in range(self.n_arms):
+            slots = {t for t, arms in enumerate(rounds) if arm in arms}
+            for t in range(self.length):
+                others = {s for s in slots if s < t or self.repeats}
+                with_it = sorted({*others, t})
+                offers[t, arm] = self._row(arm, with_it)[with_it.index(t)].pay
+        return offers
+
+    def size(self, rounds: PlayedRounds) -> float:
+        """Return the size of all that is summed up in the value: what rounding is relative to."""
+        pays = sum(abs(pull.pay) for row in self.pulls(rounds) for pull in row)
+        end = self.block.terminal
+        ends = 0.0
+        if end is not None:
+            ends = float(sum(abs(part).sum() for part in (end.rest, end.streak, end.unplayed)))
+        costs = max((rule.cost or 0.0 for rule in self.rules), default=0.0)
+        return pays + ends + (abs(self.silence) + costs) * self.length * self.plays[1]
 
     def value(self, rounds: PlayedRounds) -> float:
         """Return what a schedule is worth: pays, silence and the end, less what soft rules cost.
@@ -199,21 +252,63 @@ class RuledProblem:
         total = sum(pull.pay for row in pulls for pull in row) + self.silence * empty
         end = self.block.terminal
         if end is not None:
-            total += sum(
-                end.worth(arm, _left(self.block, arm, [t for t, row in enumerate(rounds) if arm in row]))
-                for arm in range(self.n_arms)
-            )
+            for arm in range(self.n_arms):
+                slots = [t for t, arms in enumerate(rounds) if arm in arms]
+                total += end.worth(arm, memory_left(self.block, arm, slots))
         return float(total - self.cost(rounds))
 
     def cost(self, rounds: PlayedRounds) -> float:
         """Return what broken soft rules cost; a broken hard rule is refused."""
         cost = 0.0
         for rule, bound in zip(self.rules, self.bound_rules, strict=True):
-            found = violations(bound, rounds, self.history)
+            found = violations(bound, rounds, self.history, repeats=self.repeats)
             if found and rule.cost is None:
                 raise BlockError(f"round {found[0].round} breaks the rule {rule}.")
             cost += sum(v.amount for v in found) * (rule.cost or 0.0)
         return cost
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem as plain values, for JSON.
+
+        Examples
+        --------
+        >>> problem = RuledProblem(BlockProblem([[0.9]], [[0.1]], [[0.5] * 3]), plays=(0, 1))
+        >>> RuledProblem.from_dict(problem.to_dict()).value([(), (0,), ()])
+        0.5
+        """
+        curves = self.curves
+        return {
+            "block": self.block.to_dict(),
+            "rules": [rule.to_dict() for rule in self.rules],
+            "plays": list(self.plays),
+            "silence": self.silence,
+            "history": [list(arms) for arms in self.history],
+            "names": list(self.names),
+            "groups": {name: list(arms) for name, arms in self.groups.items()},
+            "allowed": self.allowed.tolist(),
+            "curves": None
+            if curves is None
+            else [[list(c.rest), list(c.streak), c.tail] for c in curves],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RuledProblem:
+        """Return the problem that :meth:`to_dict` wrote down."""
+        from lastswitch.curves import Curve
+        from lastswitch.rules import from_dict
+
+        fields = dict(data)
+        curves = fields.pop("curves")
+        if curves is not None:
+            curves = [Curve(rest, streak, tail, monotone=False) for rest, streak, tail in curves]
+        return cls(
+            BlockProblem.from_dict(fields.pop("block")),
+            rules=[from_dict(rule) for rule in fields.pop("rules")],
+            plays=tuple(fields.pop("plays")),
+            allowed=np.array(fields.pop("allowed"), dtype=np.bool_),
+            curves=curves,
+            **fields,
+        )
 
     def checked(self, rounds: PlayedRounds) -> RoundsPlayed:
         """Return the schedule as tuples after checking plays and masks (rules: see `cost`)."""
@@ -231,80 +326,3 @@ class RuledProblem:
         if self.block.distinct_start and self.length > 1 and set(rounds[0]) & set(rounds[1]):
             raise BlockError("rounds 0 and 1 share an arm; distinct_start forbids it.")
         return tuple(tuple(int(arm) for arm in arms) for arms in rounds)
-
-
-def as_rounds(rounds: Iterable[object], names: Sequence[str], what: str) -> RoundsPlayed:
-    """Return plays as rounds of arm numbers; a round is an arm, a list of arms, or None (silence).
-
-    Examples
-    --------
-    >>> as_rounds(["jazz", None, ["talk", 0]], ["jazz", "talk"], "history")
-    ((0,), (), (1, 0))
-    """
-    return tuple(
-        tuple(
-            _arm(arm, names, what)
-            for arm in (
-                []
-                if played is None
-                else [played]
-                if isinstance(played, str | int | np.integer)
-                else check_list(f"a round of {what}", played, "of arms")  # type: ignore[arg-type]
-            )
-        )
-        for played in check_list(what, rounds, "the arms of every round, the latest last")
-    )
-
-
-def states_after(start: ArrayLike, rounds: RoundsPlayed) -> list[int]:
-    """Return the states that ``rounds`` leave, several plays a round allowed.
-
-    Examples
-    --------
-    >>> states_after([1, 1], ((0, 1), (0,), ()))
-    [1, 2]
-    """
-    tau: list[int] = as_states(start).tolist()
-    for arms in rounds:
-        tau = [min(t, 0) - 1 if i in arms else max(t, 0) + 1 for i, t in enumerate(tau)]
-    return tau
-
-
-def _arm(arm: object, names: Sequence[str], what: str) -> int:
-    if isinstance(arm, str) and arm in names:
-        return list(names).index(arm)
-    if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 0 <= arm < len(names):
-        return int(arm)
-    raise BlockError(
-        f"{what} plays {arm!r}{suggestion(arm, names)}; name an arm ({', '.join(names)}) or number "
-        f"it 0 to {len(names) - 1}."
-    )
-
-
-def _pulls(block: BlockProblem, arm: int, slots: list[int]) -> list[Pulled]:
-    """Return what the pulls of one arm pay."""
-    pulls: list[Pulled] = []
-    last, run = None, int(block.run[arm])
-    for t in slots:
-        if last is None:
-            pulls.append(Pulled(arm, None, float(block.first[arm, t])))
-            run = run + 1 if t == 0 else 1
-        else:
-            tau = t - last - 1 or -run
-            table = block.rest if tau > 0 else block.streak
-            pulls.append(Pulled(arm, tau, float(table[arm, min(abs(tau), table.shape[1]) - 1])))
-            run = run + 1 if tau < 0 else 1
-        last = t
-    return pulls
-
-
-def _left(block: BlockProblem, arm: int, slots: list[int]) -> int | None:
-    """Return the memory one arm is left with."""
-    if not slots:
-        return None
-    run = 1
-    while run < len(slots) and slots[-run - 1] == slots[-1] - run:
-        run += 1
-    if slots[-1] - run + 1 == 0:
-        run += int(block.run[arm])
-    return block.length - 1 - slots[-1] or -run

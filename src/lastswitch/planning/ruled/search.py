@@ -19,8 +19,8 @@ from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines, minimal
 from lastswitch.planning.ruled.beam import Beam, advance
 from lastswitch.planning.ruled.compiled import Compiled
+from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.prices import Heard, Prices, delete
-from lastswitch.planning.ruled.problem import RoundsPlayed
 
 #: Beyond this much memory the beam stops widening and the answer keeps a gap.
 MOST_MEMORY = 1 << 30

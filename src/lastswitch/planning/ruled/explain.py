@@ -1,0 +1,144 @@
+"""What each rule of a plan costs, and where it binds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lastswitch.errors import PlanError
+from lastswitch.planning.certificate import rounding
+from lastswitch.planning.plan import Plan
+from lastswitch.planning.reading import headline
+from lastswitch.planning.ruled.compiled import all_counters, round_events
+from lastswitch.planning.ruled.counters import tabulated
+from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled.solve import solved
+from lastswitch.rules import Rule, Violation, violations
+
+
+@dataclass(frozen=True)
+class RuleReport:
+    """What one rule does to a plan.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    least, most
+        What it costs: the value without it less the value with it lies in between. The two are
+        equal where both plans are proven.
+    would_break
+        The rounds in which the best schedule found without the rule breaks it.
+    broken
+        Where the plan itself breaks it, if it is soft.
+    can_bind
+        Whether any schedule at all could break it.
+    """
+
+    rule: Rule
+    least: float
+    most: float
+    would_break: tuple[int, ...]
+    broken: tuple[Violation, ...]
+    can_bind: bool
+
+    @property
+    def binds(self) -> bool | None:
+        """Whether the rule costs anything; None if that is not known."""
+        if self.least > 0.0:
+            return True
+        return False if self.most <= 0.0 else None
+
+    def __str__(self) -> str:
+        lines = [str(self.rule)]
+        if not self.can_bind:
+            lines.append("can never bind: no schedule of these rounds breaks it")
+        elif self.binds is False:
+            lines.append("costs nothing")
+        elif self.least == self.most:
+            lines.append(f"costs {self.most:.4g}{self._where()}")
+        else:
+            lines.append(f"costs {self.least:.4g} to {self.most:.4g}{self._where()}")
+        if self.broken:
+            rounds = _rounds([v.round for v in self.broken])
+            total = sum(v.amount for v in self.broken) * (self.rule.cost or 0.0)
+            lines.append(f"broken in {rounds}, for {total:.4g}")
+        return "\n  ".join(lines)
+
+    def _where(self) -> str:
+        return (
+            f"; without it {_rounds(self.would_break)} would break it" if self.would_break else ""
+        )
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What every rule of a plan costs; prints as sentences, rounds counted from 0."""
+
+    plan: Plan
+    rules: tuple[RuleReport, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([headline(self.plan), *map(str, self.rules)])
+
+
+def explain(plan: Plan, time_limit: float | None = None) -> Explanation:
+    """Return what every rule of ``plan`` costs, each by planning without it.
+
+    ``time_limit`` is for each rule. Examples are those of :meth:`Plan.explain`.
+    """
+    problem = plan.problem
+    if not isinstance(problem, RuledProblem):
+        raise PlanError(
+            "this plan has no rules to explain; give some to plan_block(..., rules=[...])."
+        )
+    reports = [_report(plan, problem, number, time_limit) for number in range(len(problem.rules))]
+    return Explanation(plan, tuple(reports))
+
+
+def _report(plan: Plan, problem: RuledProblem, number: int, time_limit: float | None) -> RuleReport:
+    rule, bound = problem.rules[number], problem.bound_rules[number]
+    broken = violations(bound, plan.rounds, problem.history, repeats=problem.repeats)
+    if not can_bind(problem, bound):
+        return RuleReport(rule, 0.0, 0.0, (), (), can_bind=False)
+    without = problem.without(number)
+    answer = solved(without, time_limit=time_limit, start=plan.rounds)
+    assert answer.rounds is not None  # the plan itself is one
+    value = without.value(answer.rounds)
+    slack = rounding(value, plan.value, plan.scale, answer.bound, plan.bound)
+    least, most = value - plan.bound, max(answer.bound, value) - plan.value
+    if most - least <= 4 * slack:
+        least = most = value - plan.value
+    least = least if least > slack else 0.0
+    most = most if most > slack else 0.0
+    found = violations(bound, answer.rounds, problem.history, repeats=problem.repeats)
+    return RuleReport(
+        rule, least, most, tuple(v.round for v in found), tuple(broken), can_bind=True
+    )
+
+
+def can_bind(problem: RuledProblem, rule: Rule) -> bool:
+    """Tell whether some schedule of the problem's rounds, other rules aside, breaks ``rule``.
+
+    Examples
+    --------
+    >>> from lastswitch import rules as r
+    >>> from lastswitch.planning.problem import BlockProblem
+    >>> problem = RuledProblem(BlockProblem([[0.9]], [[0.1]], [[0.5] * 3]), plays=(0, 1))
+    >>> can_bind(problem, r.at_most(0, 2)), can_bind(problem, r.at_most(0, 3))
+    (True, False)
+    """
+    for counter in all_counters(replace(rule, cost=1.0), problem):
+        letters = np.array([counter.letters.get(arm, 0) for arm in range(problem.n_arms)])
+        events = [(event,) for event in sorted(round_events(letters, problem.plays))]
+        if (tabulated([counter], events, problem.length).pay < 0.0).any():
+            return True
+    return False
+
+
+def _rounds(rounds: Sequence[int]) -> str:
+    """Return rounds in words, the first dozen."""
+    some = ", ".join(map(str, rounds[:12])) + (", ..." if len(rounds) > 12 else "")
+    return f"round{'s' if len(rounds) > 1 else ''} {some}"

@@ -1,0 +1,172 @@
+"""From a ruled problem to a Plan, by any of the solvers, or to the reason why there is none."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lastswitch._progress import Progress, Report
+from lastswitch.errors import InfeasibleError, PlanError, RuleError, UndecidedError
+from lastswitch.planning.certificate import rounding
+from lastswitch.planning.plan import Plan
+from lastswitch.planning.ruled import brute_force, ilp, search
+from lastswitch.planning.ruled.compiled import compiled
+from lastswitch.planning.ruled.playing import RoundsPlayed
+from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled.search import Answer
+
+if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
+    from lastswitch.planning.clock import Clock
+    from lastswitch.rules import Rule
+
+
+def plan_ruled(
+    problem: RuledProblem,
+    solver: str = "certified",
+    *,
+    gap: float = 0.0,
+    time_limit: float | None = None,
+    warm: Plan | None = None,
+    progress: Report | None = None,
+) -> Plan:
+    """Plan under rules: the best schedule and its certificate.
+
+    Examples
+    --------
+    >>> from lastswitch import rules as r
+    >>> from lastswitch.planning.problem import BlockProblem
+    >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
+    >>> plan_ruled(RuledProblem(block, rules=[r.never(1, [1])], plays=(0, 1))).rounds
+    ((0,), (), (0,))
+    """
+    began = time.perf_counter()
+    answer = solved(
+        problem,
+        solver=solver,
+        gap=gap,
+        time_limit=time_limit,
+        start=None if warm is None else warm.rounds,
+        prices=None if warm is None else warm.prices,
+        progress=progress,
+    )
+    if answer.rounds is None:
+        if not answer.infeasible:
+            raise UndecidedError(
+                f"no schedule was found in {time.perf_counter() - began:.3g} seconds, nor shown "
+                "not to exist; give more time, or drop a rule."
+            )
+        from lastswitch.planning.ruled.conflicts import conflict
+
+        found = conflict(problem, time_limit)
+        raise InfeasibleError(str(found), found.rules)
+    return plan_of(problem, answer, solver, time.perf_counter() - began)
+
+
+def solved(
+    problem: RuledProblem,
+    *,
+    solver: str = "certified",
+    gap: float = 0.0,
+    time_limit: float | None = None,
+    start: RoundsPlayed | None = None,
+    prices: object = None,
+    progress: Report | None = None,
+) -> Answer:
+    """Return the best schedule found and a bound, or that there is none."""
+    if solver == "relaxation":
+        raise PlanError(
+            "the paper's Algorithm 2 plans one arm in every round and no rules; use "
+            "solver='certified', 'ilp' or 'brute-force'."
+        )
+    if solver == "brute-force":
+        rounds, bound = brute_force.solve(problem, time_limit=time_limit)
+        return Answer(rounds, bound)
+    arms = compiled(problem)
+    if solver == "ilp":
+        rounds, bound = ilp.solve(arms, gap=gap, time_limit=time_limit)
+        return Answer(rounds, bound)
+    return search.solve(
+        arms,
+        gap=gap,
+        time_limit=time_limit,
+        progress=progress,
+        start=start,
+        prices=prices,  # type: ignore[arg-type]
+    )
+
+
+def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) -> Plan:
+    """Return the Plan of a solver's answer, its schedule evaluated by definition."""
+    assert answer.rounds is not None
+    value, bound = problem.value(answer.rounds), answer.bound
+    size = problem.size(answer.rounds)
+    if value > bound and value - bound <= rounding(value, bound, size):
+        bound = value  # the two are the same sum in a different order
+    return Plan(
+        block=(),
+        rounds=answer.rounds,
+        value=value,
+        bound=bound,
+        solver=solver,
+        seconds=seconds,
+        names=problem.names,
+        problem=problem,
+        repeats=problem.repeats,
+        prices=answer.prices,
+    )
+
+
+#: Rules, plays and silence as callers give them; None: the bandit's own.
+Options = tuple["Iterable[Rule] | None", "int | tuple[int, int] | None", "float | None"]
+
+
+def plan_ruled_cycle(
+    bandit: Bandit, length: int, arms: list[int], options: Options, *, gap: float, clock: Clock
+) -> Plan:
+    """Plan a cycle of ``length`` rounds under rules, with the arms given."""
+    rules, plays, silence = options
+    allowed = np.zeros((length, bandit.n_arms), np.bool_)
+    allowed[:, arms] = True
+
+    def tell(progress: Progress) -> None:
+        if progress.value is not None and progress.bound is not None:
+            clock.tell(progress.value, progress.bound)
+
+    problem = RuledProblem.from_bandit(
+        bandit,
+        length,
+        rules=rules,
+        plays=plays,
+        silence=silence,
+        allowed=allowed,
+        repeats=True,
+    )
+    return plan_ruled(problem, gap=gap, time_limit=clock.limit, progress=tell)
+
+
+def best_ruled_cycle(
+    bandit: Bandit, limit: int, arms: list[int], options: Options, *, gap: float, clock: Clock
+) -> Plan:
+    """Plan the cycle of at most ``limit`` rounds with the best average under rules."""
+    best: Plan | None = None
+    bound, refused = -math.inf, None
+    for length in range(limit, 0, -1):
+        part = clock.part(1 / length)
+        try:
+            plan = plan_ruled_cycle(bandit, length, arms, options, gap=gap, clock=part)
+        except (InfeasibleError, RuleError) as error:  # of another length there may be one
+            refused = refused or error
+            continue
+        bound = max(bound, plan.bound / length)
+        if best is None or plan.per_round > best.per_round:
+            best = plan
+    if best is None:
+        assert refused is not None
+        raise refused
+    return replace(best, bound=max(bound * len(best.rounds), best.value), seconds=clock.seconds)
