@@ -216,7 +216,7 @@ def power_of_two(size: float) -> float:
     Examples
     --------
     >>> power_of_two(0.9), power_of_two(3e-11) * 2**34, power_of_two(0.0)
-    (1.0, 0.5, 1.0)
+    (1.0, 1.0, 1.0)
     """
     return math.ldexp(1.0, math.frexp(size)[1]) if size > 0 else 1.0
 
