@@ -294,6 +294,7 @@ def test_times_are_words_or_dates(value):
     ("settings", "message"),
     [
         ({"zone": "Europe/Roma"}, "did you mean 'Europe/Rome'?"),
+        ({"zone": "rome"}, "did you mean 'Europe/Rome'?"),
         ({"zone": "Europe"}, "no time zone is called 'Europe'"),
         ({"zone": "../etc/passwd"}, "no time zone is called"),
         ({"zone": 5}, "no time zone is called 5"),

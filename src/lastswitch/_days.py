@@ -80,7 +80,9 @@ def find_zone(name: str | None) -> ZoneInfo | None:
             pass  # absent, malformed, or a folder of zones such as "Europe"
     from zoneinfo import available_timezones  # on the way to an error only: it reads many files
 
-    known = {zone.lower(): zone for zone in available_timezones()}
+    zones = sorted(available_timezones())
+    known = {zone.rpartition("/")[2].lower(): zone for zone in zones}  # a city alone is guessed too
+    known.update({zone.lower(): zone for zone in zones})
     close = suggestion(name, known)
     for lower, zone in known.items():
         close = close.replace(repr(lower), repr(zone))

@@ -62,6 +62,10 @@ def fit(
     day_starts: Annotated[
         str, typer.Option(help="When a day begins on that clock, such as 04:00.")
     ] = "00:00",
+    skip: Annotated[
+        str | None,
+        typer.Option(help="Rounds that do not exist and are no rests: sat-sun, 22:00-06:00, ..."),
+    ] = None,
     order: Annotated[
         str | None,
         typer.Option(
@@ -128,6 +132,7 @@ def fit(
                 every=_number(every),
                 zone=zone,
                 day_starts=day_starts,
+                skip=skip,
                 order=int(order) if order is not None and order.isdecimal() else order,
                 time_format=time_format,
                 decimal=decimal,
@@ -168,11 +173,11 @@ def in_options(text: str) -> str:
     for python, option in _OPTIONS:
         text = text.replace(python, option)
     names = (
-        "every|scale|order|zone|day_starts|time_format|decimal|reward_words|together|copies|"
+        "every|scale|order|zone|day_starts|skip|time_format|decimal|reward_words|together|copies|"
         "min_events|min_subjects|max_rest|max_streak|smooth|memory|backend"
     )
     return re.sub(
-        rf"\b({names})(?= (must|cuts|and|exclude|'|is a))",
+        rf"\b({names})(?= (must|cuts|leaves|and|exclude|'|is a))",
         lambda match: "--" + match[1].replace("_", "-"),
         text,
     )

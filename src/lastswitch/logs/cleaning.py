@@ -29,6 +29,7 @@ KINDS = {
     "arm": "no arm",
     "propensity": "propensity not in (0, 1]",
     "reward": "reward not a number (the play moves the state, its reward does not count)",
+    "closed": "in no round, by skip",
     "copy": "copy of another row, equal in every column",
 }
 #: What to say so that rows of a kind can be read, where something can be said.

@@ -6,8 +6,10 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from lastswitch._extras import load_extra
+from lastswitch._when import WhenLike
 from lastswitch.errors import LogError
 from lastswitch.logs.clock import Rounds, moment
+from lastswitch.logs.open_clock import OpenClock
 from lastswitch.logs.reading import Reading, log_rules, read_log
 from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log
 
@@ -25,6 +27,7 @@ def current_states(
     arm: str = "arm",
     zone: str | None = None,
     day_starts: str = "00:00",
+    skip: WhenLike | None = None,
     order: str | int | None = None,
     time_format: str | None = None,
     backend: BackendLike = None,
@@ -37,7 +40,7 @@ def current_states(
 
     Parameters
     ----------
-    log, subject, time, arm, zone, day_starts, order, time_format, backend, memory
+    log, subject, time, arm, zone, day_starts, skip, order, time_format, backend, memory
         As for :func:`lastswitch.fit_curves`. Rewards are not needed.
     every
         How the clock is cut into rounds; rounds without events are rests. None: each event is a
@@ -45,7 +48,7 @@ def current_states(
     at
         The moment that lies in the coming round, which is not played yet: events in it and later
         are not looked at. A date, a time, or text for one; a number for times that are numbers.
-        By default, the round after the log's last.
+        By default, the round after the log's last. If it is closed, the next open round.
 
     Examples
     --------
@@ -64,6 +67,7 @@ def current_states(
         every=every,
         zone=zone,
         day_starts=day_starts,
+        skip=skip,
         time_format=time_format,
     )
     with open_log(log, backend, memory) as source:
@@ -92,7 +96,7 @@ def _standing(reading: Reading, at: str | date | float | None) -> Table:
     return last.select("subject", "arm", tau=tau.cast("int64"))
 
 
-def _round(reading: Reading, rounds: Rounds, at: str | date | float | None) -> int:
+def _round(reading: Reading, rounds: Rounds | OpenClock, at: str | date | float | None) -> int:
     if at is None:
         return rounds.of(reading.events.span[1]) + 1
     return rounds.of(moment(at, reading.events.clock, reading.rules.times.zone))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lastswitch._checks import check_flag, check_positive, check_whole, is_number
+from lastswitch._when import WhenLike
 from lastswitch.errors import LastSwitchWarning, LogError
 from lastswitch.logs.armfit import FitRules
 from lastswitch.logs.cleaning import BadRows, bad_row_hints, refuse_bad_rows
@@ -29,6 +30,7 @@ def fit_curves(
     every: str | float | None = None,
     zone: str | None = None,
     day_starts: str = "00:00",
+    skip: WhenLike | None = None,
     order: str | int | None = None,
     time_format: str | None = None,
     decimal: str = ".",
@@ -68,6 +70,10 @@ def fit_curves(
         On whose clock days are cut, such as ``"America/Lima"``, and at what time of day. Times that
         carry no zone are read as of this one. Without ``zone``, days are cut at midnight UTC, or
         at the log's own midnight if its times carry none.
+    skip
+        Rounds that do not exist, in words as a :class:`lastswitch.Calendar` has them, such as
+        ``"sat-sun"`` or ``"22:00-06:00"``: rest is counted in open rounds, and events in closed
+        ones are left out with a notice.
     order
         Events of one subject at one time have no order. A column that gives them one, or a whole
         number, the seed of a random order. Where more than 5 % of consecutive events are tied, no
@@ -120,6 +126,7 @@ def fit_curves(
         every=every,
         zone=zone,
         day_starts=day_starts,
+        skip=skip,
         time_format=time_format,
         decimal=decimal,
         reward_words=reward_words,
@@ -178,6 +185,7 @@ def _summary(reading: Reading, ordered: Ordered) -> LogSummary:
         share=census.share,
         zone=None if zone is None else zone.key,
         day_starts=rules.day_starts,
+        skip="" if rules.skip is None else str(rules.skip),
     )
 
 

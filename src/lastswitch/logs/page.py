@@ -100,6 +100,8 @@ def _words(fit: CurveFit) -> dict[str, Any]:
     if isinstance(summary.every, str):
         place = f"{summary.day_starts} of {summary.zone}" if summary.zone else MIDNIGHT
         rounds += f"; rounds are cut at {place}"
+    if summary.skip:
+        rounds += f"; those of {summary.skip} do not exist, and are no rests"
     return {"caution": CAUTION, "scale": ways[scale.rule], "rounds": rounds}
 
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from lastswitch._checks import check_choice, check_whole
+from lastswitch._when import When, WhenLike, parse_when
 from lastswitch.errors import InputTypeError, LogError
 from lastswitch.logs.cleaning import BadRows, Events, read_events
 from lastswitch.logs.clock import Rounds, clock_rounds, day_start
+from lastswitch.logs.open_clock import OpenClock, open_events
 from lastswitch.logs.source import Columns, Source, distinct_rows, select_columns
 from lastswitch.logs.states import Together, plays_by_clock, plays_in_order, with_states
 from lastswitch.logs.times import TimeRules, time_rules
@@ -46,6 +48,7 @@ class LogRules:
     scale: ScaleRule = "none"
     copies: CopyRule = "keep"
     seed: int | None = None
+    skip: When | None = None
 
     @property
     def chosen_order(self) -> bool:
@@ -60,6 +63,7 @@ def log_rules(
     every: str | float | None = None,
     zone: str | None = None,
     day_starts: str = "00:00",
+    skip: WhenLike | When | None = None,
     time_format: str | None = None,
     decimal: str = ".",
     reward_words: Mapping[str, float] | None = None,
@@ -83,6 +87,10 @@ def log_rules(
         )
     if every is None and day_start(day_starts):
         raise LogError("day_starts cuts the clock, so it needs every, such as every='1d'.")
+    if skip is not None and not isinstance(every, str):
+        raise LogError(
+            "skip leaves out rounds of the clock, so it needs every, such as every='1d'."
+        )
     seed = None
     if isinstance(order, str):
         columns = Columns(**{**vars(columns), "order": order})
@@ -98,6 +106,7 @@ def log_rules(
         scale,
         copies,
         seed,
+        None if skip is None else parse_when(skip),
     )
 
 
@@ -110,7 +119,7 @@ class Reading:
     events: Events
     table: Table
     scale: Scale
-    rounds: Rounds | None
+    rounds: Rounds | OpenClock | None
 
     def states(self, shuffle: int | None = None) -> Table:
         """Return every play with its state; ``shuffle`` draws the order of tied events."""
@@ -132,13 +141,16 @@ def read_log(source: Source, rules: LogRules) -> Reading:
     whole = distinct_rows(source.table) if rules.copies == "drop" else source.table
     raw = select_columns(whole, rules.columns)
     events = read_events(source, raw, rules.times, rules.numbers)
-    table, scale = unit_rewards(events, rules.scale)
-    rounds = None
+    rounds: Rounds | OpenClock | None = None
     if rules.every is not None:
         zone = rules.times.zone if events.clock == "stamps" else None
         rounds = clock_rounds(
             rules.every, events.clock, zone=zone, day_starts=rules.day_starts, span=events.span
         )
+        if rules.skip is not None and isinstance(rules.every, str):
+            rounds = OpenClock(rules.every, zone, rules.day_starts, rules.skip, events.span)
+            events = open_events(source, events, rounds)
+    table, scale = unit_rewards(events, rules.scale)
     reading = Reading(source, rules, events, table, scale, rounds)
     return _without_copies(reading) if rules.copies == "drop" else reading
 

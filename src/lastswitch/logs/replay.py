@@ -17,6 +17,7 @@ import numpy as np
 from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
+from lastswitch._when import WhenLike
 from lastswitch.errors import InputTypeError, LogError
 from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import FitRules
@@ -83,6 +84,7 @@ def replay(
     every: str | float | None = None,
     zone: str | None = None,
     day_starts: str = "00:00",
+    skip: WhenLike | None = None,
     order: str | int | None = None,
     time_format: str | None = None,
     scale: ScaleRule = "none",
@@ -99,7 +101,9 @@ def replay(
 
     Parameters
     ----------
-    log, subject, time, arm, reward, every, zone, day_starts, order, time_format, scale, backend
+    log, subject, time, arm, reward, order, time_format, scale, backend
+        As for :func:`lastswitch.fit_curves`.
+    every, zone, day_starts, skip
         As for :func:`lastswitch.fit_curves`.
     target
         A plan, arms to repeat (by name, or by number in the order of the log's arms), or a fresh
@@ -131,6 +135,7 @@ def replay(
         every=every,
         zone=zone,
         day_starts=day_starts,
+        skip=skip,
         time_format=time_format,
         scale=scale,
     )

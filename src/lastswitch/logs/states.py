@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from lastswitch._extras import load_extra
+from lastswitch.logs.clock import Rounds
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-    from lastswitch.logs.clock import Rounds
+    from lastswitch.logs.open_clock import OpenClock
 
 #: What several events of one subject, arm and round pay together.
 Together = Literal["mean", "max"]
@@ -68,14 +69,16 @@ def _random_key(events: Table, seed: int) -> Any:
     return text.hash()
 
 
-def plays_by_clock(events: Table, rounds: Rounds, together: Together = "mean") -> Table:
+def plays_by_clock(events: Table, rounds: Rounds | OpenClock, together: Together = "mean") -> Table:
     """Cut the clock into ``rounds``; a round without events is one of rest for all.
 
     Events of one subject and arm in one round are a single play, which pays their mean (or their
     largest) reward. Plays of other arms in the same round do not disturb it.
     """
     ibis = load_extra("ibis", "logs")
-    placed = events.mutate(round=rounds.number(events.time))
+    placed = events  # whose rounds are known already where some do not exist
+    if isinstance(rounds, Rounds):
+        placed = events.mutate(round=rounds.number(events.time))
     pay = placed.reward.max() if together == "max" else placed.reward.mean()
     more = {"propensity": placed.propensity.min()} if "propensity" in events.columns else {}
     merged = placed.group_by(["subject", "arm", "round"]).aggregate(

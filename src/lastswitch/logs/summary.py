@@ -48,6 +48,7 @@ class LogSummary:
     share: float = 1.0
     zone: str | None = None
     day_starts: str = "00:00"
+    skip: str = ""
 
     @property
     def left_out(self) -> int:

@@ -37,13 +37,19 @@ def plan_words(found: FoundFit, plan: Plan, file: str) -> str:
         return ""
     fit = found.fit
     rests = support(fit, plan)
+    gain = (
+        ["", str(predicted_gain(fit, plan))]
+        if all(one.known for one in rests)
+        else [
+            "What it would gain is not predicted: the plays above count as their lower bound only"
+        ]
+    )
     lines = [
         "What the log says",
         *_answers(fit, plan),
         *_against(fit, plan),
         *support_words(rests, len(plan.block)),
-        "",
-        str(predicted_gain(fit, plan)),
+        *gain,
         CAUTION,
     ]
     return "\n".join(lines)

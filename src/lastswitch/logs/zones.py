@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
+from lastswitch._days import find_zone as zone_called
 from lastswitch._extras import load_extra
-from lastswitch.errors import LogError
+from lastswitch.errors import CalendarError, LogError
 
 if TYPE_CHECKING:
     from ibis.expr.types import NumericColumn
@@ -33,16 +34,12 @@ def find_zone(name: str | None) -> ZoneInfo | None:
     --------
     >>> find_zone("Lima")
     Traceback (most recent call last):
-    lastswitch.errors.LogError: no time zone is called 'Lima'; zones have names such as ...
+    lastswitch.errors.LogError: no time zone is called 'Lima' (did you mean 'America/Lima'?); ...
     """
-    if name is None:
-        return None
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError, TypeError) as error:
-        raise LogError(
-            f"no time zone is called {name!r}; zones have names such as 'America/Lima' or 'UTC'."
-        ) from error
+        return zone_called(name)
+    except CalendarError as error:
+        raise LogError(str(error)) from error
 
 
 def offset(zone: ZoneInfo, instant: int) -> int:

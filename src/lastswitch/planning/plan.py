@@ -202,7 +202,7 @@ class Plan(Certificate):
         """
         content = {
             "block": list(self.block),
-            "rounds": [list(arms) for arms in self.rounds],
+            "rounds": None if self.block else [list(arms) for arms in self.rounds],
             "value": self.value,
             "bound": self.bound,
             "gap": self.gap,
@@ -232,7 +232,7 @@ class Plan(Certificate):
             prices, problem = data["prices"], data["problem"]
             plan = cls(
                 block=tuple(data["block"]),
-                rounds=tuple(tuple(arms) for arms in data["rounds"]),
+                rounds=tuple(tuple(arms) for arms in data["rounds"] or ()),
                 value=data["value"],
                 bound=data["bound"],
                 solver=data["solver"],

@@ -223,8 +223,8 @@ def _problem(
         given |= any(option is not None for option in ruled)
         if given or not (isinstance(start, str) and start == "initial"):
             raise PlanError(
-                "length, start, allowed, rules and the like are part of a problem already; give "
-                "them when building it."
+                "length, start, allowed, rules and the like are part of a BlockProblem already; "
+                "give them when building it."
             )
         return bandit, ()
     from lastswitch.bandit import Bandit

@@ -347,9 +347,13 @@ def _monitors(
     offset = np.zeros((len(counters), length + 2), np.int64)
     column = np.zeros((len(counters), 2, length), np.int64)
     after, pay, total, columns = [np.zeros((0, size), np.int64)], [np.zeros((0, size))], 0, 0
+    known: dict[object, Table] = {}
     for m, counter in enumerate(counters):
         heard = sorted(round_events(letters[:, m], plays))
-        table = tabulated([counter], [(event,) for event in heard], length)
+        like = (counter.key, tuple(heard))
+        if like not in known:
+            known[like] = tabulated([counter], [(event,) for event in heard], length)
+        table = known[like]
         moves = np.full((len(table.after), size), -1)
         pays = np.zeros((len(table.after), size))
         moves[:, heard] = np.where(table.after >= 0, table.after + total, -1)

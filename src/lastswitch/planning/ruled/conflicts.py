@@ -31,7 +31,7 @@ class Conflict(NamedTuple):
     def __str__(self) -> str:
         if not self.rules:
             return "no schedule has enough plays in every round, even without rules; allow more."
-        listed = [repr(rule) for rule in self.rules]
+        listed = [repr(rule if rule.name is None else rule.name) for rule in self.rules]
         if len(listed) == 1:
             text = f"no schedule keeps {listed[0]}."
         else:

@@ -87,7 +87,10 @@ def solved(
     if solver == "brute-force":
         rounds, bound = brute_force.solve(problem, time_limit=time_limit)
         return Answer(rounds, bound)
+    began = time.perf_counter()
     arms = compiled(problem)
+    if time_limit is not None:
+        time_limit = max(time_limit - (time.perf_counter() - began), 1e-3)
     if solver == "ilp":
         rounds, bound = ilp.solve(arms, gap=gap, time_limit=time_limit)
         return Answer(rounds, bound)

@@ -1,0 +1,169 @@
+"""Planning under rules: time to a proven schedule, ``python -m benchmarks.rules``.
+
+Every solver gets the same problems, one core, in the same run: ``certified``; HiGHS on the flows of
+arms and monitors, rules of one arm folded into its flow (its best form); CP-SAT on the same flows,
+in a process of its own, if OR-Tools is installed. All times include compiling the rules. The radio
+week shows gaps instead. Options: ``--quick`` for one seed and short limits, ``--alone`` for
+``certified`` only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks._ruled import PROBLEMS, radio_week
+from benchmarks._table import keep, print_table
+from lastswitch.planning import plan_block
+from lastswitch.planning.ruled import ilp
+from lastswitch.planning.ruled.compiled import compiled
+from lastswitch.planning.ruled.problem import RuledProblem
+
+#: Seconds for every solver, and when the gaps of the radio week are read.
+LIMIT, MOMENTS = 30.0, (1.0, 10.0, 60.0)
+#: A problem counts as proven below this gap.
+PROVEN = 1e-6
+
+
+class Outcome(NamedTuple):
+    """One solver on one problem."""
+
+    seconds: float
+    gap: float | None
+
+    @property
+    def text(self) -> str:
+        """Seconds if proven, else the gap left."""
+        if self.gap is None:
+            return "no plan"
+        return f"{self.seconds:.3g}" if self.gap < PROVEN else f"{100 * self.gap:.2g} %"
+
+
+def certified(problem: RuledProblem, limit: float) -> Outcome:
+    """Time the certified solver."""
+    plan = plan_block(problem, time_limit=limit)
+    return Outcome(plan.seconds, plan.gap)
+
+
+def highs(problem: RuledProblem, limit: float) -> Outcome:
+    """Time HiGHS on the flows."""
+    began = time.perf_counter()
+    rounds, bound = ilp.solve(compiled(problem), time_limit=limit)
+    seconds = time.perf_counter() - began
+    return Outcome(seconds, _gap(problem.value(rounds), bound) if rounds else None)
+
+
+def cp_sat(problem: RuledProblem, limit: float) -> Outcome | None:
+    """Time CP-SAT on the same flows; None if it is not installed."""
+    began = time.perf_counter()
+    flow = ilp.Flow(compiled(problem))
+    seconds = time.perf_counter() - began
+    data: dict[str, Any] = {
+        "cost": flow.cost.tolist(),
+        "upper": flow.upper.astype(int).tolist(),
+        "rows": np.concatenate(flow.rows).tolist(),
+        "columns": np.concatenate(flow.columns).tolist(),
+        "values": np.concatenate(flow.values).astype(int).tolist(),
+        "right": np.concatenate(flow.right).astype(int).tolist(),
+    }
+    command = [sys.executable, "-m", "benchmarks._ruled_cp_sat", str(limit)]
+    run = subprocess.run(
+        command,
+        input=json.dumps(data),
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent.parent,
+        check=False,
+    )
+    if run.returncode:
+        if "No module named 'ortools'" in run.stderr:
+            return None
+        raise RuntimeError(run.stderr)
+    answer = json.loads(run.stdout)
+    gap = 0.0 if answer["proven"] else None
+    if answer["found"] and not answer["proven"]:
+        gap = _gap(answer["value"], answer["bound"])
+    return Outcome(seconds + answer["seconds"], gap)
+
+
+def _gap(value: float, bound: float) -> float:
+    return max(bound - value, 0.0) / max(abs(value), 1e-12)
+
+
+def compare(seeds: int, limit: float, alone: bool) -> list[dict[str, Any]]:
+    """Return a row per problem: every solver's times, and the better rival's as a ratio."""
+    certified(PROBLEMS["meals"](99), limit)  # compiled before any clock starts
+    rows = []
+    for name, make in PROBLEMS.items():
+        ours, rivals, ratios = [], {"HiGHS": [], "CP-SAT": []}, []
+        for seed in range(seeds):
+            problem = make(seed)
+            mine = certified(problem, limit)
+            ours.append(mine.text)
+            if alone:
+                continue
+            others = {"HiGHS": highs(problem, limit), "CP-SAT": cp_sat(problem, limit)}
+            for rival, outcome in others.items():
+                rivals[rival].append("" if outcome is None else outcome.text)
+            times = [
+                outcome.seconds if outcome.gap is not None and outcome.gap < PROVEN else limit
+                for outcome in others.values()
+                if outcome is not None
+            ]
+            ratios.append(min(times) / mine.seconds)
+        row: dict[str, Any] = {"problem": name, "certified": ", ".join(ours)}
+        if not alone:
+            row |= {rival: ", ".join(texts) for rival, texts in rivals.items()}
+            row["faster than the better of the two"] = round(statistics.median(ratios), 1)
+        rows.append(row)
+        print(row, flush=True)
+    return rows
+
+
+def week(moments: tuple[float, ...], alone: bool) -> list[dict[str, Any]]:
+    """Return how close each solver is to its bound on the radio week, by the clock."""
+    solvers = {"certified": certified} if alone else {"certified": certified, "HiGHS": highs}
+    rows = []
+    for name, solver in solvers.items():
+        gaps = [solver(radio_week(0), seconds) for seconds in moments]
+        row: dict[str, Any] = {"solver": name}
+        for seconds, outcome in zip(moments, gaps, strict=True):
+            row[f"gap after {seconds:g} s"] = (
+                "no plan" if outcome.gap is None else f"{100 * outcome.gap:.2f} %"
+            )
+        rows.append(row)
+    return rows
+
+
+def main() -> None:
+    """Measure, print, and keep the results unless the run was a quick or partial one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--alone", action="store_true")
+    options = parser.parse_args()
+    limit, moments = (5.0, (1.0, 5.0)) if options.quick else (LIMIT, MOMENTS)
+    rows = compare(1 if options.quick else 3, limit, options.alone)
+    print_table(f"seconds to proven optimality, or the gap after {limit:g} s; three seeds", rows)
+    large = week(moments, options.alone)
+    print_table("radio week: 40 songs, 12 artists, 168 rounds", large)
+    if not (options.quick or options.alone):
+        keep(
+            "rules",
+            "Planning under rules",
+            "Time to a proven schedule, rules compiled included; where none was proven within "
+            f"{limit:g} seconds, the gap left. HiGHS and CP-SAT solve the same flows of arms and "
+            "monitors, the form that suits them best.",
+            {"problems": rows, "radio week": large},
+        )
+
+
+if __name__ == "__main__":
+    main()
