@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import lastswitch as ls
-from lastswitch.cli import main
 from lastswitch.errors import ExperimentError
 from lastswitch.experiments.plots import spread
 from lastswitch.paper.figures import COLOURS, PICTURES, figure_1
@@ -25,12 +24,9 @@ pytestmark = pytest.mark.xdist_group("reproduction")
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """Reproduce the paper, small, from the command line."""
-    folder = tmp_path_factory.mktemp("results")
-    asked = ["reproduce", "--quick", "--horizon", "132", "--jobs", "2", "--out", str(folder)]
-    assert main(asked) == 0
-    return folder
+def results(reproduced):
+    """Return the folder of the paper reproduced, small."""
+    return reproduced[0]
 
 
 @pytest.fixture(scope="module")

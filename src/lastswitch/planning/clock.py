@@ -124,7 +124,7 @@ def interrupts() -> Iterator[None]:
     --------
     >>> try:
     ...     with interrupts():
-    ...         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+    ...         raise SystemError("a result with an exception set") from KeyboardInterrupt()
     ... except KeyboardInterrupt:
     ...     print("stopped")
     stopped

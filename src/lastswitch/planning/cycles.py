@@ -54,8 +54,9 @@ def plan_cycle(
         What every turn must respect, how many arms a round plays, and what an empty place pays;
         the bandit's own by default. Windows of rules go across the seam.
     allowed
-        Which arms may play: one True or False per arm, or a list of arms by number. A table for
-        every slot is refused: a cycle has no first slot.
+        Which arms may play: one True or False per arm, a list of arms by number, or a table
+        (length, K) of True and False that says it for every round of a turn. A table fixes where
+        a turn begins, which takes a longer search.
     gap
         Stop once the cycle is within this share of the best of its length.
     time_limit
@@ -75,13 +76,15 @@ def plan_cycle(
     rounds = checked_length(length)
     check_bandit("plan_cycle", bandit)
     check_limits(gap, time_limit)
-    arms = _allowed(bandit, allowed)
+    by_round = allowed is not None and as_array(allowed).ndim > 1
     with running(time_limit, progress, "planning a cycle") as clock:
-        if not (bandit.plain and rules is None and plays is None):
+        if by_round or not (bandit.plain and rules is None and plays is None):
             from lastswitch.planning.ruled.solve import plan_ruled_cycle
 
             options = (rules, plays, silence)
-            return plan_ruled_cycle(bandit, rounds, arms, options, gap=gap, clock=clock)
+            where = allowed if by_round else _allowed(bandit, allowed)
+            return plan_ruled_cycle(bandit, rounds, where, options, gap=gap, clock=clock)
+        arms = _allowed(bandit, allowed)
         found = search_cycle(bandit, rounds, gap=gap, clock=clock, arms=arms)
         return _plan(bandit, found, clock)
 
@@ -166,9 +169,8 @@ def _allowed(bandit: Bandit, allowed: ArrayLike | None) -> list[int]:
         return list(range(bandit.n_arms))
     if as_array(allowed).ndim > 1:
         raise PlanError(
-            "a cycle has no first slot, so allowed cannot be a table by slot; give one True or "
-            "False per arm, or plan a few turns as one block: plan_block(bandit, 3 * length, "
-            "allowed=np.tile(mask, (3, 1)))."
+            "a table of allowed by round is for one length, and best_cycle tries many; give one "
+            "True or False per arm, or plan_cycle the length of the table."
         )
     arms: list[int] = np.flatnonzero(as_allowed(allowed, bandit.n_arms, PlanError)).tolist()
     return arms
