@@ -24,15 +24,19 @@ def solve(data: dict[str, Any], seconds: float) -> dict[str, Any]:
         model.new_bool_var("") if most == 1 else model.new_int_var(0, most, "")
         for most in data["upper"]
     ]
-    rows: list[list[tuple[Any, int]]] = [[] for _ in data["right"]]
+    rows: list[list[tuple[int, int]]] = [[] for _ in data["right"]]
     for row, column, value in zip(data["rows"], data["columns"], data["values"], strict=True):
-        rows[row].append((flows[column], value))
+        rows[row].append((column, value))
     for row, right in zip(rows, data["right"], strict=True):
-        model.add(sum(value * flow for flow, value in row) == right)
+        if right == 1 and all(value == data["upper"][column] == 1 for column, value in row):
+            model.add_exactly_one(flows[column] for column, _ in row)
+        else:
+            model.add(sum(value * flows[column] for column, value in row) == right)
     pays = [round(UNIT * pay) for pay in data["cost"]]
     model.maximize(sum(pay * flow for pay, flow in zip(pays, flows, strict=True) if pay))
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
+    solver.parameters.linearization_level = 2  # flows live by their linear relaxation
     solver.parameters.max_time_in_seconds = seconds
     began = time.perf_counter()
     status = solver.solve(model)

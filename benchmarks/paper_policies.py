@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import lastswitch as ls
+from lastswitch._arrays import FloatArray
 from lastswitch.learning.block_ucb import BlockUCB
-from lastswitch.learning.estimates import FloatArray, unvisited_first
+from lastswitch.learning.estimates import unvisited_first
 
 CHANGES = ("log", "start", "refresh")
 #: Bounds that are not refreshed stay equal for long, so that which of several equal blocks is

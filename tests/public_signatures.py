@@ -81,8 +81,10 @@ def _describe(name: str, value: object) -> Iterator[str]:
 def _is_told_elsewhere(kind: type, member: str) -> bool:
     """Tell whether a member is inherited from a public class, or from one of Python's own."""
     owner = next(base for base in kind.__mro__ if member in vars(base))
-    ours = owner.__module__.startswith("lastswitch")
-    return not ours or (owner is not kind and hasattr(lastswitch, owner.__name__))
+    if owner is kind or not owner.__module__.startswith("lastswitch"):
+        return owner is not kind
+    heirs = kind.__mro__[1 : kind.__mro__.index(owner) + 1]
+    return any(hasattr(lastswitch, heir.__name__) for heir in heirs)
 
 
 def _signature(value: object) -> str:

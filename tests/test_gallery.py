@@ -49,3 +49,27 @@ def test_the_race_draws_every_learner():
 def test_every_script_has_its_picture_in_the_gallery(path):
     """A script without a picture is not in the gallery."""
     assert f"({path.stem}.png)" in (GALLERY / "index.md").read_text(encoding="utf-8")
+
+
+def test_the_ruled_day_is_proven_and_some_rules_cost_nothing():
+    """The picture's title says proven; its bars show both kinds of rules."""
+    names = script("ruled_radio")
+    plan = ls.plan_block(names["RADIO"], names["SLOTS"], rules=names["RULES"])
+    assert plan.optimal
+    costs = [report.most for report in plan.explain().rules]
+    assert any(cost > 0 for cost in costs)
+    assert any(cost == 0 for cost in costs)
+    assert len(names["draw"]().axes) == 2
+
+
+def test_six_messages_a_week_are_free_and_three_cost_a_third():
+    """The gallery's text says so; and three of the six rules clash."""
+    names = script("rule_price")
+
+    def month(cap):
+        rules = [ls.rules.at_most("everyone", cap, within=7)]
+        return ls.plan_block(names["MESSAGES"], names["DAYS"], rules=rules).value
+
+    assert month(6) == pytest.approx(month(7))
+    assert month(3) / month(7) == pytest.approx(2 / 3, abs=0.05)
+    assert len(names["clash"](names["Figure"]().subplots()).conflict) == 3

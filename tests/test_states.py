@@ -99,6 +99,11 @@ def test_one_map_finds_the_column_of_states_and_arrays(tau, rest, streak, repeat
     assert column(np.array([tau]), rest, streak, repeats).tolist() == [place]
     assert entry(tau, 0, rest, rest, streak, repeats) == place
     assert (place < rest) == (tau > 0)
+    assert (
+        column(tau, 0, streak)
+        == column(np.array([tau]), 0, streak)
+        == column(min(tau, 0), 0, streak)
+    )
 
 
 @pytest.mark.parametrize("far", [2**63 - 1, -(2**63), 2**62 + 1, np.uint64(2**63 + 5)])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch._kernels import jit
 
 
@@ -26,15 +26,15 @@ def entry(
 
 @jit
 def pays_of_block(
-    values: NDArray[np.float64],
-    rest_from: NDArray[np.int64],
-    rest_size: NDArray[np.int64],
-    streak_from: NDArray[np.int64],
-    streak_size: NDArray[np.int64],
-    repeats: NDArray[np.bool_],
-    block: NDArray[np.int64],
-    start: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    values: FloatArray,
+    rest_from: IntArray,
+    rest_size: IntArray,
+    streak_from: IntArray,
+    streak_size: IntArray,
+    repeats: BoolArray,
+    block: IntArray,
+    start: IntArray,
+) -> FloatArray:
     """Return what each play pays, touching only the arm that is played.
 
     An arm's state follows from the time it was last played, so no other arm need be moved: a

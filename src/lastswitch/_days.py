@@ -20,8 +20,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from lastswitch._arrays import IntArray
 from lastswitch._suggest import suggestion
-from lastswitch._when import DAY, IntArray
+from lastswitch._when import DAY
 from lastswitch.errors import CalendarError
 
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": DAY, "w": 7 * DAY}

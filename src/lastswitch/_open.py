@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import IntArray
 from lastswitch._days import Days, Grid
 from lastswitch._moments import FIRST_DAY, LAST_DAY, YEARS
-from lastswitch._when import DAY, IntArray, When, day_of
+from lastswitch._when import DAY, When, day_of
 from lastswitch.errors import CalendarError
 
 #: Rounds to look for an open one before saying that there is none: more than two years of days.

@@ -7,23 +7,23 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch.curves import Curve
-from lastswitch.states import States, column
+from lastswitch.states import column
 
 
 class PackedCurves(NamedTuple):
     """Curves laid end to end, so that a kernel can read any of them in any state."""
 
-    values: NDArray[np.float64]  # rest table, then streak table, arm after arm
-    rest_from: NDArray[np.int64]  # where each arm's rest table begins
-    rest_size: NDArray[np.int64]
-    streak_from: NDArray[np.int64]
-    streak_size: NDArray[np.int64]
-    repeats: NDArray[np.bool_]  # whether the rest table is a season
+    values: FloatArray  # rest table, then streak table, arm after arm
+    rest_from: IntArray  # where each arm's rest table begins
+    rest_size: IntArray
+    streak_from: IntArray
+    streak_size: IntArray
+    repeats: BoolArray  # whether the rest table is a season
 
-    def pays(self, states: States) -> NDArray[np.float64]:
+    def pays(self, states: IntArray) -> FloatArray:
         """Return what each arm pays in its row of ``states``; a single row is every arm's.
 
         Examples
@@ -34,7 +34,7 @@ class PackedCurves(NamedTuple):
         """
         sizes = self.rest_size[:, None], self.streak_size[:, None]
         at = self.rest_from[:, None] + column(states, *sizes, self.repeats[:, None])
-        pays: NDArray[np.float64] = self.values[at]
+        pays: FloatArray = self.values[at]
         return pays
 
 

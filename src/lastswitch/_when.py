@@ -21,12 +21,11 @@ from datetime import date, datetime
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lastswitch._arrays import BoolArray, IntArray
 from lastswitch._suggest import suggestion
 from lastswitch.errors import CalendarError, InputTypeError
 
-IntArray: TypeAlias = NDArray[np.int64]
 #: A ``when`` in words, a date, or several of either.
 WhenLike: TypeAlias = "str | date | Iterable[str | date]"
 
@@ -55,7 +54,7 @@ class Part:
     begin: int | None = None  # seconds after midnight; None: the whole day
     length: int = DAY
 
-    def on(self, days: IntArray) -> NDArray[np.bool_]:
+    def on(self, days: IntArray) -> BoolArray:
         """Tell for each of ``days`` (counted from 1970-01-01) whether the part is about it."""
         table = np.array([weekday in self.weekdays for weekday in range(7)])
         chosen = table[(days + _EPOCH.weekday()) % 7]
@@ -93,7 +92,7 @@ class When:
         """Whether some part speaks of dates, which may be long past or far ahead."""
         return any(part.first is not None for part in self.parts)
 
-    def holds(self, days: IntArray, seconds: IntArray, day_starts: int) -> NDArray[np.bool_]:
+    def holds(self, days: IntArray, seconds: IntArray, day_starts: int) -> BoolArray:
         """Tell whether it holds at moments that the wall clock puts ``seconds`` into their days.
 
         Days begin ``day_starts`` seconds after midnight, and a time of day belongs to the day it

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_choice, check_list, check_whole, is_number
 from lastswitch._listing import DOZEN, more
 from lastswitch._packed import pack
 from lastswitch._suggest import suggestion
 from lastswitch.curves import Curve, naming_arm
 from lastswitch.errors import BanditError, InputTypeError
-from lastswitch.states import States, as_array, as_states, check_reach
+from lastswitch.states import as_array, as_states, check_reach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +122,7 @@ class Bandit:
         """The number of arms, the paper's K."""
         return len(self.curves)
 
-    def start(self) -> States:
+    def start(self) -> IntArray:
         """Return the state every arm starts in, as a fresh array."""
         return np.array(self.initial, dtype=np.int64)
 
@@ -141,7 +142,7 @@ class Bandit:
         """Return what ``arm`` pays on average in state ``tau``."""
         return self.curves[self.check_arm(arm)](tau)
 
-    def means(self, tau: ArrayLike) -> NDArray[np.float64]:
+    def means(self, tau: ArrayLike) -> FloatArray:
         """Return what each arm would pay on average in the state vector ``tau``.
 
         Examples
@@ -170,9 +171,7 @@ class Bandit:
             return mean + self.sigma * float(rng.standard_normal())
         return mean
 
-    def tables(
-        self, rest_depth: int, streak_depth: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tables(self, rest_depth: int, streak_depth: int) -> tuple[FloatArray, FloatArray]:
         """Return pay by rest ``1..rest_depth`` and by streak ``-1..-streak_depth``, arm by arm.
 
         Examples

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_bandit, check_whole
 from lastswitch.errors import BlockError
 from lastswitch.states import Start, as_block, as_start, state_after
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
 
 
-def block_pays(bandit: Bandit, block: ArrayLike, start: Start = "initial") -> NDArray[np.float64]:
+def block_pays(bandit: Bandit, block: ArrayLike, start: Start = "initial") -> FloatArray:
     """Return what each play of ``block`` pays on average, starting in state ``start``.
 
     ``start`` is ``"initial"`` (the bandit's own), ``"unknown"`` (the first play of each arm pays

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from lastswitch._arrays import IntArray
 from lastswitch._checks import check_choice, check_whole
 from lastswitch._days import EPOCH, UTC_EPOCH, Days, find_zone, parse_every
 from lastswitch._moments import instant_of, read_time, say
@@ -21,7 +22,6 @@ from lastswitch._open import OpenRounds
 from lastswitch._suggest import suggestion
 from lastswitch._when import (
     DAY,
-    IntArray,
     When,
     WhenLike,
     day_number,

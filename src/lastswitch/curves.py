@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, get_args, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_choice, check_flag, check_unit, check_whole
 from lastswitch.errors import CurveError, InputTypeError
 from lastswitch.states import Tau, as_array, check_reach, column
@@ -111,10 +112,8 @@ class Curve:
     @overload
     def __call__(self, tau: int) -> float: ...
     @overload
-    def __call__(self, tau: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]: ...
-    def __call__(
-        self, tau: int | Sequence[int] | NDArray[np.integer]
-    ) -> float | NDArray[np.float64]:
+    def __call__(self, tau: Sequence[int] | NDArray[np.integer]) -> FloatArray: ...
+    def __call__(self, tau: int | Sequence[int] | NDArray[np.integer]) -> float | FloatArray:
         """Return what the arm pays in state ``tau``; 0 is answered as -1, "just played"."""
         if type(tau) is int:
             return self._at(tau)
@@ -129,7 +128,7 @@ class Curve:
         if states.size:
             check_reach(states)
         # Unsigned states would wrap around.
-        pays: NDArray[np.float64] = self._table[self.column(states.astype(np.int64))]
+        pays: FloatArray = self._table[self.column(states.astype(np.int64))]
         return pays
 
     def _at(self, tau: int) -> float:
@@ -155,7 +154,7 @@ class Curve:
         return self.rest + self.streak
 
     @cached_property
-    def _table(self) -> NDArray[np.float64]:
+    def _table(self) -> FloatArray:
         return np.array(self._values)
 
     def support(self) -> Support:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lastswitch._arrays import IntArray
 from lastswitch._checks import check_bandit, check_whole
 from lastswitch._extras import load_extra
 from lastswitch.bandit import Bandit
@@ -18,7 +18,6 @@ from lastswitch.errors import BanditError, StateError
 from lastswitch.files import find_bandit
 from lastswitch.planning.ruled.keeping import Keeper
 from lastswitch.planning.ruled.playing import states_after
-from lastswitch.states import States
 
 if TYPE_CHECKING:
     import gymnasium
@@ -29,7 +28,7 @@ else:
 ENV_ID = "lastswitch/LSD-v0"
 
 
-class LSDEnv(gymnasium.Env[NDArray[np.int64], np.int64]):
+class LSDEnv(gymnasium.Env[IntArray, np.int64]):
     """An LSD bandit to play for ``horizon`` rounds.
 
     The observation is the state of every arm (rounds of rest, or minus the plays in a row), the
@@ -77,12 +76,12 @@ class LSDEnv(gymnasium.Env[NDArray[np.int64], np.int64]):
             )
         self.action_space = gymnasium.spaces.Discrete(self.bandit.n_arms + (least == 0))
         self._keeper: Keeper | None = None
-        self._states: States = self.bandit.start()
+        self._states: IntArray = self.bandit.start()
         self._left = 0  # nothing to play before the first reset
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    ) -> tuple[IntArray, dict[str, Any]]:
         """Put every arm back where it starts; ``seed`` makes the rewards repeatable."""
         super().reset(seed=seed)
         self._states = self.bandit.start()
@@ -90,9 +89,7 @@ class LSDEnv(gymnasium.Env[NDArray[np.int64], np.int64]):
         self._keeper = None if self.bandit.plain else Keeper(self.bandit, self.horizon)
         return self._states.copy(), self._mask()
 
-    def step(
-        self, action: np.int64 | int
-    ) -> tuple[NDArray[np.int64], float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.int64 | int) -> tuple[IntArray, float, bool, bool, dict[str, Any]]:
         """Play one arm."""
         if self._left == 0:
             raise StateError("the episode is over, or has not begun: call reset() before step().")

@@ -11,18 +11,18 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lastswitch._arrays import BoolArray, IntArray
 from lastswitch.errors import BlockError, InputTypeError, LastSwitchError, StateError
 
-States = NDArray[np.int64]
 #: One state, or an array of them.
-Tau = TypeVar("Tau", int, States)
-#: States before the first round: the bandit's own, not known, or a state vector.
+Tau = TypeVar("Tau", int, IntArray)
+#: IntArray before the first round: the bandit's own, not known, or a state vector.
 Start: TypeAlias = Literal["initial", "unknown"] | ArrayLike
 #: No state lies further from 0, so that adding any number of rounds stays within 64 bits.
 FURTHEST = 1 << 62
 
 
-def moved(tau: Tau, played: bool | NDArray[np.bool_]) -> Tau:
+def moved(tau: Tau, played: bool | BoolArray) -> Tau:
     """Return where state ``tau`` goes when its arm is played or not: the one move rule.
 
     Laforgue et al. (2022), Eq. (2), for one state or, entry by entry, for an array of them.
@@ -41,14 +41,18 @@ def moved(tau: Tau, played: bool | NDArray[np.bool_]) -> Tau:
 def column(tau: int, rest: int, streak: int, repeats: bool = ...) -> int: ...
 @overload
 def column(
-    tau: States, rest: int | States, streak: int | States, repeats: bool | NDArray[np.bool_] = ...
-) -> States: ...
+    tau: IntArray,
+    rest: int | IntArray,
+    streak: int | IntArray,
+    repeats: bool | NDArray[np.bool_] = ...,
+) -> IntArray: ...
 def column(tau: Any, rest: Any, streak: Any, repeats: Any = False) -> Any:
     """Return where the pay of state ``tau`` stands: the one map from states to tables.
 
     Counted along the ``rest`` columns of τ = 1, 2, … followed by the ``streak`` columns of
-    τ = -1, -2, …; a state beyond its table reads the last column (a season: wraps around) and
-    τ = 0 reads as -1. An array of states may come with arrays of sizes, one per arm.
+    τ = -1, -2, …; a state beyond its table reads the last column (a season: wraps around), τ = 0
+    reads as -1, and so does every rest where there are no ``rest`` columns. An array of
+    states may come with arrays of sizes, one per arm.
 
     Examples
     --------
@@ -58,14 +62,14 @@ def column(tau: Any, rest: Any, streak: Any, repeats: Any = False) -> Any:
     1
     """
     if isinstance(tau, int):
-        if tau <= 0:
+        if tau <= 0 or not rest:
             return rest + min(max(-tau, 1), streak) - 1
         return (tau - 1) % rest if repeats else min(tau, rest) - 1
-    rested = np.where(repeats, (tau - 1) % rest, np.clip(tau, 1, rest) - 1)
-    return np.where(tau > 0, rested, rest + np.clip(-tau, 1, streak) - 1)
+    rested = np.where(repeats, (tau - 1) % np.maximum(rest, 1), np.clip(tau, 1, rest) - 1)
+    return np.where(np.minimum(tau, rest) > 0, rested, rest + np.clip(-tau, 1, streak) - 1)
 
 
-def transition(tau: ArrayLike, arm: ArrayLike) -> States:
+def transition(tau: ArrayLike, arm: ArrayLike) -> IntArray:
     """Return the state after playing ``arm`` in state ``tau``, Laforgue et al. (2022), Eq. (2).
 
     Parameters
@@ -94,7 +98,7 @@ def transition(tau: ArrayLike, arm: ArrayLike) -> States:
     return moved(states, hit)
 
 
-def trajectory(start: ArrayLike, block: ArrayLike) -> States:
+def trajectory(start: ArrayLike, block: ArrayLike) -> IntArray:
     """Return the states before each play of ``block`` and after the last, ``(d + 1, n_arms)``.
 
     Examples
@@ -112,7 +116,7 @@ def trajectory(start: ArrayLike, block: ArrayLike) -> States:
     return states
 
 
-def state_after(start: ArrayLike, block: ArrayLike) -> States:
+def state_after(start: ArrayLike, block: ArrayLike) -> IntArray:
     """Return the state that playing ``block`` from ``start`` leaves.
 
     Examples
@@ -142,7 +146,7 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
         return np.array([None], dtype=object)
 
 
-def as_states(tau: ArrayLike, dimensions: tuple[int, ...] = (1,)) -> States:
+def as_states(tau: ArrayLike, dimensions: tuple[int, ...] = (1,)) -> IntArray:
     """Return ``tau`` as an int64 array, or say why it is not a state vector."""
     states = as_array(tau)
     if not np.issubdtype(states.dtype, np.integer):
@@ -173,7 +177,7 @@ for an arm that has rested for ever give any rest beyond its curve's last entry.
             )
 
 
-def as_start(start: Start, initial: States) -> States | None:
+def as_start(start: Start, initial: IntArray) -> IntArray | None:
     """Return the state vector that ``start`` means, None for ``"unknown"``.
 
     Examples
@@ -201,7 +205,7 @@ def as_start(start: Start, initial: States) -> States | None:
 
 def as_allowed(
     allowed: ArrayLike, n_arms: int, error: type[LastSwitchError] = StateError
-) -> NDArray[np.bool_]:
+) -> BoolArray:
     """Return which arms ``allowed`` lets play: one True or False per arm, or arms by number.
 
     Integers are always arms, never yes and no: ``[1, 0, 0]`` names arm 0 twice and is refused.
@@ -241,7 +245,7 @@ for a yes or no per arm write True and False.
     return mask
 
 
-def as_block(block: ArrayLike, n_arms: int) -> NDArray[np.int64]:
+def as_block(block: ArrayLike, n_arms: int) -> IntArray:
     """Return ``block`` as an int64 array of arms, or say why it cannot be played."""
     arms = as_array(block)
     if arms.ndim != 1 or arms.size == 0:

@@ -12,7 +12,7 @@ from typing import Any
 from lastswitch.errors import LastSwitchError, TellError
 from lastswitch.learning.policy import Policy, Pull
 from lastswitch.learning.saving import load_policy
-from lastswitch.states import transition
+from lastswitch.states import moved, transition
 
 #: Who is asked for: the subject nobody names, named ones and numbered ones.
 _SUBJECTS = (None, "ann", "bob", 3)
@@ -128,7 +128,9 @@ def _within(rewards: tuple[float, float], share: float | None) -> float | None:
 
 def _rested(states: list[int], rounds: int) -> list[int]:
     """Return ``states`` after ``rounds`` in which nothing is played."""
-    return [max(tau, 0) + rounds for tau in states] if rounds else states
+    for _ in range(rounds):
+        states = [moved(tau, False) for tau in states]
+    return states
 
 
 def _proposed(policy: Policy, subject: Any, mask: list[int] | None) -> Pull:

@@ -6,7 +6,7 @@ import ibis
 import numpy as np
 import pytest
 
-from lastswitch.logs import fit_curves
+from lastswitch.logs import current_states, fit_curves
 from lastswitch.logs.clock import Rounds
 from lastswitch.logs.source import open_log
 from lastswitch.logs.states import plays_by_clock, plays_in_order, with_states
@@ -45,6 +45,15 @@ def test_states_by_clock_equal_a_replay_on_spark(spark, kind):
     found = computed_states(spark, with_states(plays_by_clock(table_of(rows), Rounds(3.0, 0.0))))
     expected = sorted(replay_by_clock(rows, 3.0), key=repr)
     assert [play[:3] + play[4:] for play in found] == [play[:3] + play[4:] for play in expected]
+
+
+def test_closed_rounds_are_no_rests_on_spark(spark):
+    """What a calendar leaves out is left out on Spark as it is on DuckDB."""
+    log = table_of([("s", 86400.0 * day, "a", 1.0) for day in (0, 1, 4, 5, 11)])  # from a Thursday
+    days = log.mutate(time=log.time.cast("int64").as_timestamp("s"))
+    words = {"every": "1d", "skip": "sat-sun", "at": "1970-01-20"}
+    found = [current_states(days, backend=engine, **words) for engine in (None, spark)]
+    assert found[0].to_pylist() == found[1].to_pylist() == [{"subject": "s", "arm": "a", "tau": 5}]
 
 
 MESSY = """who,when,what,paid

@@ -390,3 +390,14 @@ def test_pinned_plays_are_marked():
     assert legend[-2:] == ["silence", "pinned by a rule"]
     assert a_schedule().pinned == frozenset()
     plt.close("all")
+
+
+def test_costs_of_rules_are_told_by_date():
+    """Rules keep their words, and rounds become days or times."""
+    june = ls.Calendar("2024-06-03", every="12h")
+    station = ls.Bandit([ls.curves.constant(0.5), ls.curves.constant(0.25)], names=["hit", "gold"])
+    rules = june.resolve([ls.rules.never("hit", when="12:00-24:00")], 18, station)
+    told = ls.plan_block(station, 18, rules=rules).calendar(june).explain().splitlines()
+    assert told[1] == "hit: never on 12:00-24:00"
+    assert told[2].startswith("  costs 2.25; without it Mon 3 Jun 12:00, Tue 4 Jun 12:00, ")
+    assert told[2].endswith("Sat 8 Jun 12:00 and 3 more would break it")

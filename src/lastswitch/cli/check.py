@@ -26,7 +26,7 @@ def check(
 ) -> None:
     """Say what is odd about a file; exit code 1 if anything is, 2 if it cannot be planned."""
     from lastswitch.files import find_bandit
-    from lastswitch.rules.odd import oddities
+    from lastswitch.schedules.odd import oddities
 
     found, calendar = find_bandit(bandit), find_calendar(bandit, begin)
     if length is weeks is days is None:

@@ -121,7 +121,7 @@ def plan(
         return
     typer.echo(f"{shown}\n({made.solver}, {made.seconds:.3g} s)")
     if explain:
-        typer.echo(f"\n{made.explain(time_limit)}")
+        typer.echo(f"\n{shown.explain(time_limit)}")
     from lastswitch.logs.voice import plan_words
 
     if words := plan_words(find_fit(bandit), made, bandit):  # curves fitted from a log

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_choice, check_whole, is_number
 from lastswitch.errors import PolicyError
 from lastswitch.learning.checks import check_cells, check_counted, check_like
-from lastswitch.learning.estimates import Estimates, FloatArray, unvisited_first
+from lastswitch.learning.estimates import Estimates, unvisited_first
 from lastswitch.learning.policy import Mask, Policy
 from lastswitch.learning.tracks import FARTHEST, Track
+from lastswitch.states import column, moved
 
 if TYPE_CHECKING:
     from lastswitch.planning.problem import BlockProblem
@@ -99,16 +100,17 @@ class BlockUCB(Policy):
 
     def _tables(self, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Split ``bounds`` into the planner's rest and streak tables."""
-        return bounds[:, self.estimates.streak :], bounds[:, : self.estimates.streak]
+        return bounds[:, : self.estimates.rest], bounds[:, self.estimates.rest :]
 
     def _from_state(
-        self, states: Sequence[int] | NDArray[np.int64], allowed: Mask | None, bounds: FloatArray
+        self, states: Sequence[int] | IntArray, allowed: Mask | None, bounds: FloatArray
     ) -> tuple[int, ...]:
         """Return the block that pays most when it starts from ``states``."""
         tau = np.asarray(states, dtype=np.int64)
-        ahead = np.maximum(tau, 0)[:, None] + np.arange(self.length)
+        ahead = moved(tau, False)[:, None] + np.arange(-1, self.length - 1)
         ahead[:, 0] = tau
-        first = bounds[np.arange(self.n_arms)[:, None], self.estimates.columns(ahead)]
+        seen = self.estimates
+        first = bounds[np.arange(self.n_arms)[:, None], column(ahead, seen.rest, seen.streak)]
         return self._solve(bounds, first, allowed, run=np.maximum(-tau, 0))
 
     def _solve(
@@ -117,7 +119,7 @@ class BlockUCB(Policy):
         first: FloatArray,
         allowed: Mask | None,
         *,
-        run: NDArray[np.int64] | None = None,
+        run: IntArray | None = None,
         distinct_start: bool = False,
     ) -> tuple[int, ...]:
         """Plan one block on ``bounds``."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_list, is_number
-from lastswitch.errors import InputTypeError, PolicyError
+from lastswitch.errors import InputTypeError, PolicyError, TellError
 from lastswitch.learning.tracks import FARTHEST
 from lastswitch.states import as_array
 
@@ -86,23 +86,6 @@ def generator_from(
     return np.random.Generator(bits)
 
 
-def check_subject(subject: Any) -> None:
-    """Refuse what a file cannot hold as the name of a subject."""
-    if subject is None or (type(subject) is int and abs(subject) < 2**63):
-        return
-    if not isinstance(subject, str):
-        raise InputTypeError(
-            f"a subject is a string, an integer or None, got {subject!r:.60} "
-            f"({type(subject).__name__}); pass a name that a file can hold."
-        )
-    try:
-        subject.encode()
-    except UnicodeEncodeError:
-        raise PolicyError(
-            f"subject {subject!r:.60} holds half a character (a lone surrogate); correct the name."
-        ) from None
-
-
 def check_range(rewards: Sequence[float]) -> tuple[float, float]:
     """Return the smallest and the largest reward."""
     ends = check_list("rewards", rewards, "the smallest and the largest")
@@ -113,6 +96,37 @@ def check_range(rewards: Sequence[float]) -> tuple[float, float]:
     raise PolicyError(
         f"rewards must be the smallest and the largest there can be, both finite, got {rewards!r}."
     )
+
+
+def as_reward(reward: float | None, low: float, high: float, name: Any) -> float:
+    """Return the reward of pull ``name`` as a float, NaN when missing; refuse one out of range."""
+    if reward is None:
+        return math.nan
+    try:
+        value = float(reward)
+    except (TypeError, ValueError):
+        raise InputTypeError(
+            f"a reward is a number, or None when missing, got {reward!r} for pull {name!r}."
+        ) from None
+    if value != value or low <= value <= high:
+        return value
+    if not math.isfinite(value):
+        raise TellError(f"the reward of pull {name!r} must be finite, got {value}.")
+    raise TellError(
+        f"the reward {value} of pull {name!r} lies outside {[low, high]}, the range this policy "
+        "was told; build it with rewards=(smallest, largest) of what you tell it."
+    )
+
+
+def share(value: float, low: float, high: float) -> float:
+    """Return where between ``low`` and ``high`` a reward lies, from 0 to 1.
+
+    Examples
+    --------
+    >>> share(25.0, 0.0, 100.0)
+    0.25
+    """
+    return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
 def start_states(initial: int | Sequence[int], n_arms: int) -> tuple[int, ...]:

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_flag, check_list, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.block_size import least_regret_size
 from lastswitch.learning.block_ucb import BlockUCB
-from lastswitch.learning.estimates import FloatArray
 from lastswitch.learning.policy import Mask, Pull
 from lastswitch.learning.tracks import Track
 

@@ -6,24 +6,24 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from lastswitch._arrays import FloatArray
+from lastswitch.states import column
 
 
 class Estimates:
     """Counts and sums of the rewards seen in each state of each arm.
 
-    An arm's cells are its streak states -1..-``streak``, then its rest states 1..``rest``; a state
-    beyond a table falls into that table's last cell. With ``streak=1`` an arm's cells are thus the
-    paper's delays 1, 2, ..., ``rest`` + 1.
+    An arm's cells are its rest states 1..``rest``, then its streak states -1..-``streak``, as
+    :func:`~lastswitch.states.column` counts them. With ``streak=1`` they are the paper's delays
+    2, ..., ``rest`` + 1 and 1.
 
     Parameters
     ----------
     n_arms
         Number of arms.
     rest
-        Rest states told apart; with 0 of them, rest falls into the last streak cell.
+        Rest states told apart; with 0 of them, rest falls into the first streak cell.
     streak
         Streak states told apart, at least one.
 
@@ -33,7 +33,7 @@ class Estimates:
     >>> seen.add(1, 2, 1.0)
     >>> seen.add(1, 7, 0.0)  # beyond the table: the last rest cell
     >>> seen.counts
-    [0, 0, 0, 0, 0, 0, 1, 1]
+    [0, 0, 0, 0, 0, 1, 1, 0]
     """
 
     __slots__ = ("counts", "n_arms", "rest", "streak", "sums", "width")
@@ -51,25 +51,15 @@ class Estimates:
         --------
         >>> seen = Estimates(n_arms=2, rest=3, streak=2)
         >>> [seen.cell(1, tau) for tau in (-5, -2, -1, 1, 3, 4)]
-        [6, 6, 5, 7, 9, 9]
+        [9, 9, 8, 5, 7, 7]
         """
-        if tau > 0:
-            column = self.streak - 1 + (tau if tau < self.rest else self.rest)
-        else:
-            column = min(max(-tau, 1), self.streak) - 1
-        return arm * self.width + column
+        return arm * self.width + column(tau, self.rest, self.streak)
 
     def add(self, arm: int, tau: int, reward: float) -> None:
         """Count one reward of ``arm`` in state ``tau``."""
         cell = self.cell(arm, tau)
         self.counts[cell] += 1
         self.sums[cell] += reward
-
-    def columns(self, tau: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the column of each state in ``tau``: :meth:`cell` for arrays, without the arm."""
-        rested = self.streak - 1 + np.minimum(tau, self.rest)
-        repeated = np.minimum(np.maximum(-tau, 1), self.streak) - 1
-        return np.where(tau > 0, rested, repeated)
 
     def optimistic(self, alpha: float, t: int) -> FloatArray:
         r"""Return the paper's upper confidence bounds, one row per arm, +∞ where nothing was seen.
@@ -81,7 +71,7 @@ class Estimates:
         >>> seen = Estimates(n_arms=1, rest=1, streak=1)
         >>> seen.add(0, 1, 0.5)
         >>> seen.optimistic(alpha=1.5, t=1).tolist()
-        [[inf, 0.5]]
+        [[0.5, inf]]
         """
         counts = np.array(self.counts, dtype=float)
         sums = np.array(self.sums)

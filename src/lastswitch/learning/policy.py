@@ -1,24 +1,6 @@
 """The one policy interface: ask for a pull, tell its reward.
 
-Writing a policy
-----------------
-Subclass :class:`Policy` and give it
-
-- ``choose(track, allowed) -> arm``: which arm to play for the subject of this
-  :class:`~lastswitch.learning.tracks.Track` (``allowed`` is ``None`` or one bool per arm). It may
-  set ``track.note`` to anything JSON-able that it wants back with this pull's reward. It does not
-  move the states: the base class does.
-- ``learn(pull, reward, note)``: what a reward teaches (default: nothing). Whatever the range the
-  policy was told, ``reward`` lies in [0, 1].
-- ``missed(pull, note)``: called when a reward is told as missing (default: nothing).
-- ``shared``: names of the attributes that hold what it has learned, as JSON-able values or NumPy
-  arrays. They are what a snapshot holds besides the tracks.
-
-Keep every constructor argument as an attribute of the same name, so that the policy can be built
-again from a file (or override ``parameters``). Randomness comes from ``self.rng`` alone, which a
-snapshot also holds. Whatever else ``choose`` changes must be something it can work out again:
-proposals are tried out and undone through ``learned`` and ``relearn``.
-:func:`lastswitch.testing.check_policy` checks the whole contract.
+How to write one is told in :mod:`lastswitch.learning.chooser`.
 
 What is kept
 ------------
@@ -29,52 +11,39 @@ bytes); ``tell(id, None)`` closes it.
 
 from __future__ import annotations
 
-import math
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
-from inspect import signature
-from operator import index
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_whole
-from lastswitch._random import stream
-from lastswitch.errors import InputTypeError, PolicyError, TellError
+from lastswitch.errors import PolicyError, TellError
 from lastswitch.learning.checks import (
     FINITE,
-    MOST_ARMS,
-    check_like,
-    check_range,
-    check_subject,
+    as_reward,
     generator_from,
     generator_state,
+    share,
     start_states,
 )
-from lastswitch.learning.ledger import Ledger, checked_pull
-from lastswitch.learning.ledger import Pull as Pull
-from lastswitch.learning.tracks import FARTHEST, Subject, Track
+from lastswitch.learning.chooser import Chooser
+from lastswitch.learning.ledger import Ledger, Pull, checked_pull
+from lastswitch.learning.proposals import Mask, Proposal, Proposals, not_proposed
+from lastswitch.learning.tracks import FARTHEST, Subject, Track, Tracks, check_subject
 from lastswitch.states import as_allowed
 
-Mask = tuple[bool, ...]
+__all__ = ["REGISTRY", "Mask", "Policy", "Pull"]
 
 #: Every policy class by the name its files carry.
 REGISTRY: dict[str, type[Policy]] = {}
 
-
-class Proposal(NamedTuple):
-    """A pull that waits to be confirmed, its round, and the arms that were allowed."""
-
-    pull: Pull
-    round: int
-    allowed: Mask | None
+_new_tuple = tuple.__new__
 
 
-class Policy(ABC):
+class Policy(Chooser):
     """Base of every policy: ids, subjects, states, clocks, late rewards and files.
 
     Not safe to share between threads; wrap it in a lock if you must.
@@ -110,11 +79,6 @@ class Policy(ABC):
     RoundRobin(3 arms, 4 pulls for 1 subject)
     """
 
-    #: Attributes that hold what the policy has learned.
-    shared: ClassVar[tuple[str, ...]] = ()
-    #: Whether rewards teach it anything; one that learns nothing takes any finite reward.
-    learns: ClassVar[bool] = True
-
     def __init__(
         self,
         n_arms: int,
@@ -123,26 +87,17 @@ class Policy(ABC):
         rewards: Sequence[float] = (0.0, 1.0),
         seed: int | None = None,
     ) -> None:
-        self.n_arms = check_whole("n_arms", n_arms, 1, PolicyError, MOST_ARMS)
-        self._start = start_states(initial, self.n_arms)
-        self.initial = self._start if np.ndim(initial) else self._start[0]
-        self.rewards = check_range(rewards)
+        super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed)
         self._low, self._high = self.rewards if self.learns else (-FINITE, FINITE)
-        self._scaled = self.learns and self.rewards != (0.0, 1.0)
-        self.seed = None if seed is None else check_whole("seed", seed, 0, PolicyError)
-        #: Behind `rng`; part of every snapshot.
-        self.generator: np.random.Generator | None = None
-        if self.seed is not None:
-            self.generator = stream(self.seed, "policy", type(self).__name__)
+        self._as_told = self.learns and self.rewards == (0.0, 1.0)
+        self._scaled = self.learns and not self._as_told
         #: The files it was loaded from and saved to, and what it left there.
         self.files: dict[Path, str] = {}
-        self._tracks: dict[Subject, Track] = {}
-        self._proposals: dict[str, Proposal] = {}
-        self._standing: dict[Subject, str] = {}  # the proposal of each subject
+        self._subjects, self._proposals = Tracks(self._start), Proposals()
         self._ledger, self._earlier = Ledger(), 0
         # Once more by themselves: an ask and a tell take about a microsecond.
-        self._open, self._told = self._ledger.open, self._ledger.rewards
-        self._issue = self._ledger.issue
+        self._tracks, self._standing = self._subjects.of, self._proposals.standing
+        self._open, self._names = self._ledger.open, self._ledger.names
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -154,48 +109,6 @@ class Policy(ABC):
             f"{type(self).__name__}({self.n_arms} arm{'s' * (self.n_arms != 1)}, "
             f"{pulls} pull{'s' * (pulls != 1)} for {subjects} subject{'s' * (subjects != 1)})"
         )
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """Where a policy's random numbers come from, if it was given a seed."""
-        if self.generator is None:
-            raise PolicyError(
-                f"{type(self).__name__} draws random numbers and has no seed; give it one, such "
-                "as seed=0."
-            )
-        return self.generator
-
-    # What a policy author writes.
-
-    @abstractmethod
-    def choose(self, track: Track, allowed: Mask | None) -> int:
-        """Return the arm to play for the subject of ``track``."""
-
-    def learn(self, pull: Pull, reward: float, note: Any) -> None:  # noqa: B027
-        """Learn from the reward of ``pull``; ``note`` is what ``choose`` left in the track."""
-
-    def missed(self, pull: Pull, note: Any) -> None:  # noqa: B027
-        """Hear that the reward of ``pull`` will never come."""
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the constructor's arguments, from which an equal policy can be built."""
-        return {name: getattr(self, name) for name in signature(type(self)).parameters}
-
-    def learned(self) -> dict[str, Any]:
-        """Return what the policy has learned, as JSON-able values and arrays."""
-        return {name: getattr(self, name) for name in self.shared}
-
-    def relearn(self, learned: dict[str, Any]) -> None:
-        """Take back what :meth:`learned` returned, if it can be what such a policy learns."""
-        for name in self.shared:
-            check_like(name, learned[name], getattr(self, name))
-        for name in self.shared:
-            setattr(self, name, learned[name])
-
-    def check_kept(self, track: Track, notes: Sequence[Any]) -> None:  # noqa: B027
-        """Refuse a track, or the notes of its open pulls, that this policy cannot have left."""
-
-    # What a user calls.
 
     def ask(
         self,
@@ -227,18 +140,31 @@ class Policy(ABC):
         """
         mask = None if allowed is None else self._mask(allowed)
         try:
-            track = self._tracks.get(subject)
-        except TypeError:  # a list, say, which `enrol` refuses
+            track = self._tracks[subject]
+        except (KeyError, TypeError):  # new, or a list, say, which is refused
             track = None
         if track is None or at is not None or self._standing or not confirm:
-            return self._ask(subject, at, mask, confirm)
+            found = self._answer(subject, at, mask, confirm)
+            if isinstance(found, Pull):
+                return found
+            track = found
         arm = self.choose(track, mask)
         if arm.__class__ is not int or mask is not None or not 0 <= arm < self.n_arms:
             arm = self._checked(arm, mask)
         note = track.note
         if note is not None:
             track.note = None
-        return self._issue(arm, track.play(arm), subject, note)
+        books = self._ledger
+        try:
+            name = self._names.pop()
+        except IndexError:
+            name = books.next_name()
+        place = books.plays
+        books.plays = place + 1
+        # Half the cost of Pull(...), which would only repack its four arguments.
+        pull: Pull = _new_tuple(Pull, (name, arm, track.play(arm), subject))
+        self._open[name] = (pull, note, place)
+        return pull
 
     def confirm(self, id: str) -> None:  # noqa: A002 - the contract's word
         """Say that the proposed pull ``id`` is played: now its arms' states move.
@@ -246,40 +172,36 @@ class Policy(ABC):
         If the policy would by now choose another arm, the proposed one is played all the same and
         what was planned to follow it is planned anew. Confirming again does nothing.
         """
-        proposal = self._proposals.get(id)
+        proposal = self._proposals.by_id.get(id)
         if proposal is None:
             if self._ledger.place(id) is None:
-                raise _not_proposed(id)
+                raise not_proposed(id)
             return
         pull, at, allowed = proposal
-        self._withdraw(pull.subject)
-        track = self._at(pull.subject, at)
-        before = self._mark()
-        trial = track.copy()
-        arm = self._choice(track, allowed)
-        if arm != pull.arm:
+        self._proposals.withdraw(pull.subject)
+        track = self._subjects.rested(pull.subject, at)
+        before, trial = self._mark(), track.copy()
+        if self._choice(track, allowed) != pull.arm:
             self._undo(before)
             track = self._tracks[pull.subject] = trial
             self._choice(track, tuple(other == pull.arm for other in range(self.n_arms)))
-            if track.block:
-                track.block, track.at = (), 0
-        note = track.note
-        track.note = None
+            track.drop_block()
+        note, track.note = track.note, None
         track.play(pull.arm)
         self._ledger.enter(pull, note)
 
     def cancel(self, id: str) -> None:  # noqa: A002 - the contract's word
         """Say that the proposed pull ``id`` is not played: it is as if it had not been asked."""
-        proposal = self._proposals.get(id)
+        proposal = self._proposals.by_id.get(id)
         if proposal is not None:
-            self._withdraw(proposal.pull.subject)
+            self._proposals.withdraw(proposal.pull.subject)
         elif self._ledger.place(id) is not None:
             raise PolicyError(
                 f"pull {id!r} is confirmed, and what is played cannot be cancelled; if its reward "
                 "will never come, tell(id, None)."
             )
         else:
-            raise _not_proposed(id)
+            raise not_proposed(id)
 
     def advance(self, subject: Subject = None, rounds: int = 1) -> None:
         """Let ``rounds`` go by in which ``subject`` plays nothing: every arm rests.
@@ -291,7 +213,7 @@ class Policy(ABC):
         track = self.track(subject)
         if rounds:
             check_whole("the round after the rest", track.now + rounds, 0, PolicyError, FARTHEST)
-            self._withdraw(subject)
+            self._proposals.withdraw(subject)
             track.rest(int(rounds))
 
     def tell(self, id: str, reward: float | None) -> None:  # noqa: A002 - the contract's word
@@ -308,23 +230,25 @@ class Policy(ABC):
         if reward.__class__ is float and self._low <= reward <= self._high:  # the common case
             value = reward
         else:
-            value = self._reward(id, reward)
+            value = as_reward(reward, self._low, self._high, id)
+        waiting = self._open
         try:
-            entry = self._open.get(id)
-        except TypeError:  # a list, say, which is no pull's id
+            entry = waiting[id]
+        except (KeyError, TypeError):  # told already, or a list, say, which is no pull's id
             entry = None
         if entry is None:
-            if id.__class__ is str and id in self._proposals:
+            if isinstance(id, str) and id in self._proposals.by_id:
                 raise TellError(f"pull {id!r} is only proposed; confirm it before its reward.")
-            self._ledger.check_repeat(id, value)
-            return
+            return self._ledger.check_repeat(id, value)
         pull, note, place = entry
-        if value == value:
-            self.learn(pull, self._share(value) if self._scaled else value, note)
-            self._told[place] = value
-        else:
+        if value != value:
             self.missed(pull, note)
-        del self._open[id]
+        elif self._as_told:
+            self.learn(pull, value, note)
+        elif self._scaled:
+            self.learn(pull, share(value, self._low, self._high), note)
+        self._ledger.rewards[place] = value
+        del waiting[id]
 
     @property
     def outstanding(self) -> list[Pull]:
@@ -334,7 +258,7 @@ class Policy(ABC):
     @property
     def proposed(self) -> list[Pull]:
         """Pulls that wait to be confirmed or cancelled, oldest first."""
-        return [proposal.pull for proposal in self._proposals.values()]
+        return [proposal.pull for proposal in self._proposals.by_id.values()]
 
     @property
     def subjects(self) -> list[Subject]:
@@ -344,7 +268,7 @@ class Policy(ABC):
     @property
     def n_asked(self) -> int:
         """Pulls played so far."""
-        return len(self._ledger.rewards) - self._earlier
+        return self._ledger.plays - self._earlier
 
     def track(self, subject: Subject = None) -> Track:
         """Return the track of ``subject``, enrolling it if it is new."""
@@ -362,25 +286,8 @@ class Policy(ABC):
                 f"subject {subject!r} is already known; enrol it before its first ask."
             )
         began = check_whole("at", at, 0, PolicyError, FARTHEST)
-        start = self._start if state is None else start_states(state, self.n_arms)
-        self._tracks[subject] = track = Track(start, began)
-        return track
-
-    def describe(self) -> dict[str, Any]:
-        """Return, as plain JSON, all that makes this policy behave unlike another.
-
-        That is its class and its arguments, large ones (a bandit, a prior) by their digest: what
-        a store of results keys its entries by.
-
-        Examples
-        --------
-        >>> from lastswitch.learning import FixedCycle
-        >>> FixedCycle([0, 1]).describe()["parameters"]["block"]
-        [0, 1]
-        """
-        from lastswitch.learning.saving import describe
-
-        return describe(self)
+        start = None if state is None else start_states(state, self.n_arms)
+        return self._subjects.enrol(subject, began, start)
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything the policy has seen and become, for :meth:`resume`.
@@ -397,8 +304,8 @@ class Policy(ABC):
         return {
             "learned": deepcopy(self.learned()),
             "generator": generator_state(self.generator),
-            "tracks": [[subject, *track.to_row()] for subject, track in self._tracks.items()],
-            "proposals": [[*pull, *rest] for pull, *rest in self._proposals.values()],
+            "tracks": self._subjects.rows(),
+            "proposals": self._proposals.rows(),
             **self._ledger.snapshot(),
         }
 
@@ -409,12 +316,7 @@ class Policy(ABC):
         """
         if self._tracks or self.n_asked:
             raise PolicyError("only a fresh policy can resume a snapshot; build a new one.")
-        starts: dict[tuple[int, ...], tuple[int, ...]] = {self._start: self._start}
-        for subject, *row in snapshot["tracks"]:
-            check_subject(subject)
-            track = Track.from_row(row, self.n_arms)
-            track.start = starts.setdefault(track.start, track.start)  # share equal starts
-            self._tracks[subject] = track
+        self._subjects.resume(snapshot["tracks"])
         self._ledger.resume(snapshot, self.n_arms)
         for *given, at, allowed in snapshot["proposals"]:
             self._propose_again(checked_pull(self.n_arms, *given), at, allowed)
@@ -445,20 +347,12 @@ class Policy(ABC):
         """
         self._tracks, self._ledger, self._earlier = other._tracks, other._ledger, played
 
-    @classmethod
-    def type_name(cls) -> str:
-        """Return the name by which files call this class: bare for this library's own."""
-        if cls.__module__.startswith("lastswitch."):
-            return cls.__name__
-        return f"{cls.__module__}.{cls.__qualname__}"
-
-    # Internals.
-
-    def _ask(self, subject: Subject, at: int | None, mask: Mask | None, confirm: bool) -> Pull:
-        """Ask with a clock, a proposal, or for a new subject."""
+    def _answer(
+        self, subject: Subject, at: int | None, mask: Mask | None, confirm: bool
+    ) -> Pull | Track:
+        """Return the pull that stands or is now proposed, or the track to choose for."""
         check_subject(subject)
-        proposal = self._proposals.get(self._standing.get(subject, ""))
-        track = self._tracks.get(subject)
+        proposal, track = self._proposals.of(subject), self._tracks.get(subject)
         if at is not None:
             at = check_whole("at", at, 0, PolicyError, FARTHEST)
             if track is not None and at < track.now:
@@ -471,119 +365,38 @@ class Policy(ABC):
                     self.confirm(proposal.pull.id)
                 return proposal.pull
             at = proposal.round if at is None else at
-            self._withdraw(subject)
+            self._proposals.withdraw(subject)
         if at is None:
             at = 0 if track is None else track.now
-        if confirm:
-            track = self._at(subject, at)
-            arm = self._choice(track, mask)
-            note, track.note = track.note, None
-            return self._ledger.issue(arm, track.play(arm), subject, note)
-        return self._try(subject, at, mask)
+        return self._subjects.rested(subject, at) if confirm else self._propose(subject, at, mask)
 
-    def _try(self, subject: Subject, at: int, mask: Mask | None) -> Pull:
+    def _propose(self, subject: Subject, at: int, mask: Mask | None) -> Pull:
         """Propose what would be played, leaving everything as it is."""
         before, track = self._mark(), self._tracks.get(subject)
+        trial = self._tracks[subject] = self._subjects.trial(subject, at)
         try:
-            if track is not None:
-                self._tracks[subject] = track.copy()
-            trial = self._at(subject, at)
             arm = self._choice(trial, mask)
-            tau = trial.tau(arm)
         finally:
+            self._undo(before)
             if track is None:
-                self._tracks.pop(subject, None)
+                del self._tracks[subject]
             else:
                 self._tracks[subject] = track
-            self._undo(before)
-        pull = Pull(self._ledger.new_id(), arm, tau, subject)
-        self._propose(pull, at, mask)
+        pull = Pull(self._ledger.new_id(), arm, trial.tau(arm), subject)
+        self._proposals.add(Proposal(pull, at, mask))
         return pull
-
-    def _choice(self, track: Track, mask: Mask | None) -> int:
-        """Return the arm that is chosen, if it may be played."""
-        return self._checked(self.choose(track, mask), mask)
-
-    def _checked(self, choice: int, mask: Mask | None) -> int:
-        arm = index(choice)
-        if not 0 <= arm < self.n_arms or (mask is not None and not mask[arm]):
-            raise PolicyError(
-                f"{type(self).__name__}.choose returned arm {arm}, which is not one of the "
-                f"{self.n_arms} arms allowed now; mend its choose()."
-            )
-        return arm
-
-    def _at(self, subject: Subject, at: int) -> Track:
-        """Return the track of ``subject``, rested until round ``at``."""
-        track = self._tracks.get(subject)
-        if track is None:
-            return self.enrol(subject, at=at)
-        track.rest(at - track.now)
-        return track
-
-    def _propose(self, pull: Pull, at: int, mask: Mask | None) -> None:
-        self._proposals[pull.id] = Proposal(pull, at, mask)
-        self._standing[pull.subject] = pull.id
 
     def _propose_again(self, pull: Pull, at: int, allowed: ArrayLike | None) -> None:
         """Let a proposal of a snapshot stand, if it can be one."""
         check_subject(pull.subject)
         check_whole("the round of a proposal", at, 0, PolicyError, FARTHEST)
         mask = None if allowed is None else self._mask(allowed)
-        track = self._tracks.get(pull.subject)
-        trial = Track(self._start, at) if track is None else track.copy()
-        if at >= trial.now:
-            trial.rest(at - trial.now)
-            fits = trial.tau(pull.arm) == pull.tau and (mask is None or mask[pull.arm])
-            if fits and pull.id not in self._proposals and pull.subject not in self._standing:
-                return self._propose(pull, at, mask)
-        raise PolicyError(f"{pull} cannot be proposed for round {at}.")
-
-    def _withdraw(self, subject: Subject) -> None:
-        """Drop the proposal that stands for ``subject``, if one does."""
-        standing = self._standing.pop(subject, None)
-        if standing is not None:
-            del self._proposals[standing]
-
-    def _mark(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Return what a choice may change apart from its track, for :meth:`_undo`."""
-        return deepcopy(self.learned()), generator_state(self.generator)
-
-    def _undo(self, mark: tuple[dict[str, Any], dict[str, Any] | None]) -> None:
-        self.relearn(mark[0])
-        if self.generator is not None and mark[1] is not None:
-            self.generator.bit_generator.state = mark[1]
+        trial = self._subjects.trial(pull.subject, at)
+        fits = trial.now == at and trial.tau(pull.arm) == pull.tau
+        if not fits or (mask is not None and not mask[pull.arm]):
+            raise PolicyError(f"{pull} cannot be proposed for round {at}.")
+        self._proposals.add(Proposal(pull, at, mask))
 
     def _mask(self, allowed: ArrayLike) -> Mask:
         """Return ``allowed`` as one bool per arm."""
         return tuple(as_allowed(allowed, self.n_arms, PolicyError).tolist())
-
-    def _reward(self, name: Any, reward: float | None) -> float:
-        """Return ``reward`` as a float, NaN when it is missing; refuse one outside the range."""
-        if reward is None:
-            return math.nan
-        try:
-            value = float(reward)
-        except (TypeError, ValueError):
-            raise InputTypeError(
-                f"a reward is a number, or None when missing, got {reward!r} for pull {name!r}."
-            ) from None
-        if value != value or self._low <= value <= self._high:
-            return value
-        if not math.isfinite(value):
-            raise TellError(f"the reward of pull {name!r} must be finite, got {value}.")
-        raise TellError(
-            f"the reward {value} of pull {name!r} lies outside {list(self.rewards)}, the range "
-            "this policy was told; build it with rewards=(smallest, largest) of what you tell it."
-        )
-
-    def _share(self, value: float) -> float:
-        """Return where in its range a reward lies, from 0 to 1."""
-        return min(1.0, max(0.0, (value - self._low) / (self._high - self._low)))
-
-
-def _not_proposed(name: Any) -> PolicyError:
-    return PolicyError(
-        f"no pull {name!r} is proposed: it was cancelled or withdrawn, has expired, or was never "
-        "asked with confirm=False."
-    )

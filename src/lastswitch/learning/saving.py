@@ -20,6 +20,7 @@ from lastswitch._codec import array_digest, digest, load_json, pack_array, save_
 from lastswitch.bandit import Bandit
 from lastswitch.errors import FileError, LastSwitchError, PolicyError
 from lastswitch.files import bandit_from_dict, bandit_to_dict
+from lastswitch.learning.chooser import Chooser
 from lastswitch.learning.policy import REGISTRY, Policy
 from lastswitch.learning.rotation_prior import Prior
 
@@ -95,7 +96,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     return policy
 
 
-def describe(policy: Policy) -> dict[str, Any]:
+def describe(policy: Chooser) -> dict[str, Any]:
     """Return what ``policy`` was built from as plain JSON (see :meth:`Policy.describe`)."""
     parameters = _by_digest(encode(policy.parameters()))
     try:

@@ -8,11 +8,11 @@ from typing import Any
 
 from lastswitch._checks import check_whole
 from lastswitch.bandit import Bandit
-from lastswitch.curves import Curve, Support
 from lastswitch.errors import BlockError, InputTypeError, PolicyError
 from lastswitch.learning.checks import check_like
 from lastswitch.learning.policy import Mask, Policy
 from lastswitch.learning.tracks import Track
+from lastswitch.states import column
 
 #: Joint states the greedy oracle remembers.
 _MOMENTS = 20_000
@@ -56,6 +56,7 @@ class FixedCycle(Policy):
         super().__init__(max(self.block) + 1 if n_arms is None else n_arms, initial=initial)
         if max(self.block) >= self.n_arms:
             raise BlockError(f"block {block!r} names an arm beyond the {self.n_arms} arms.")
+        self._after = [*range(1, len(self.block)), 0]
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the next arm of the cycle."""
@@ -66,7 +67,7 @@ class FixedCycle(Policy):
             if step is None:
                 return allowed.index(True)
             at = (at + step) % len(block)
-        track.at = at + 1 if at + 1 < len(block) else 0
+        track.at = self._after[at]
         return block[at]
 
     def check_kept(self, track: Track, notes: Sequence[Any]) -> None:
@@ -111,7 +112,12 @@ class OracleGreedy(Policy):
         super().__init__(bandit.n_arms, initial=start, seed=seed)
         self.bandit = bandit
         self.draws: list[float] = []  # numbers in [0, 1) drawn ahead, used from the end
-        self._supports = [curve.support() for curve in bandit.curves]
+        supports = [curve.support() for curve in bandit.curves]
+        self._supports = (
+            [support.rest for support in supports],
+            [support.streak for support in supports],
+            [curve.tail == "repeat" for curve in bandit.curves],
+        )
         self._moments: dict[tuple[int, ...], _Moment] = {}
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
@@ -138,10 +144,11 @@ class OracleGreedy(Policy):
     def _look(self, track: Track) -> _Moment:
         """Return the moment ``track`` is in, and remember that its last play leads there."""
         curves = self.bandit.curves
-        key = tuple(map(_telling, curves, self._supports, track.state()))
+        states = track.state()
+        key = tuple(map(column, states, *self._supports))
         moment = self._moments.get(key)
         if moment is None:
-            moment = _Moment([curve(tau) for curve, tau in zip(curves, key, strict=True)])
+            moment = _Moment([curve(tau) for curve, tau in zip(curves, states, strict=True)])
             if len(self._moments) < _MOMENTS:
                 self._moments[key] = moment
         if track.cache is not None and len(self._moments) < _MOMENTS:
@@ -169,12 +176,3 @@ def _best(pays: list[float], allowed: Mask) -> list[int]:
     best = max(pay for pay, may in zip(pays, allowed, strict=True) if may)
     pairs = zip(pays, allowed, strict=True)
     return [arm for arm, (pay, may) in enumerate(pairs) if may and pay == best]
-
-
-def _telling(curve: Curve, support: Support, tau: int) -> int:
-    """Return the state nearest to 0 that ``curve`` cannot tell from ``tau``, now or later."""
-    if tau <= 0:
-        return max(min(tau, -1), -support.streak)
-    if curve.tail == "repeat":
-        return (tau - 1) % support.rest + 1
-    return min(tau, support.rest)

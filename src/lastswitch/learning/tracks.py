@@ -6,12 +6,12 @@ arm's last time and the current run move, and every state τ is derived from the
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from lastswitch.errors import PolicyError
+from lastswitch.errors import InputTypeError, PolicyError
+from lastswitch.states import moved
 
 #: What a subject may be called: anything that survives a JSON file unchanged.
 Subject = str | int | None
@@ -70,7 +70,8 @@ class Track:
         self.clock = 0
         # last[i] is the clock right after arm i's last play, so τ = clock − last[i] at rest.
         # An arm that starts in a streak (τ ≤ 0) acts, once rested, as one played just before.
-        self.last = array("q", [-tau if tau > 0 else 0 for tau in start])
+        # (A list: an array would save some bytes and cost a tenth of an ask.)
+        self.last = [-tau if tau > 0 else 0 for tau in start]
         self.arm = -1
         self.run = 0
         self.block: Sequence[int] = ()
@@ -95,18 +96,22 @@ class Track:
             self.arm, self.run = arm, 1
         else:
             tau = self.start[arm]
-            self.arm, self.run = arm, 1 - tau if tau < 0 else 1
+            self.arm, self.run = arm, -moved(tau, True)
         self.clock = clock = clock + 1
         self.last[arm] = clock
         return tau
 
     def rest(self, rounds: int) -> None:
         """Let ``rounds`` pass in which nothing is played; a plan made before is dropped."""
-        if rounds:
+        if rounds > 0:
             self.clock += rounds
             self.arm, self.run, self.cache = -1, 0, None
-            if self.block:
-                self.block, self.at = (), 0
+            self.drop_block()
+
+    def drop_block(self) -> None:
+        """Forget the block being played; a place in no block stays."""
+        if self.block:
+            self.block, self.at = (), 0
 
     def tau(self, arm: int) -> int:
         """Return the state of ``arm`` now.
@@ -146,7 +151,7 @@ class Track:
 
     def to_row(self) -> list[Any]:
         """Return the track as JSON-able values (see :meth:`from_row`)."""
-        played = [list(self.last), self.arm, self.run]
+        played = [self.last[:], self.arm, self.run]
         kept = [list(self.block), self.at, self.memory]
         return [list(self.start), self.began, self.clock, *played, *kept]
 
@@ -173,11 +178,79 @@ class Track:
             len(start) == len(last) == n_arms
             and min(began, clock, at) >= 0
             and (rested or (playing and last[arm] == clock))
-            and (list(track.last) == list(last) if not clock else max(last) <= clock)
+            and (track.last == last if not clock else max(last) <= clock)
             and (not clock or sum(when == clock for when in last) == playing)
             and all(0 <= slot < n_arms for slot in block)
         ):
             raise PolicyError(f"a track is not one that {n_arms} arms can leave.")
-        track.clock, track.last, track.arm, track.run = clock, array("q", last), arm, run
+        track.clock, track.last, track.arm, track.run = clock, list(last), arm, run
         track.block, track.at, track.memory = tuple(block), at, memory
         return track
+
+
+class Tracks:
+    """The tracks of all subjects, those of new ones starting in ``start``.
+
+    Examples
+    --------
+    >>> tracks = Tracks((1, 4))
+    >>> tracks.rested("ann", at=7).now
+    7
+    >>> tracks.trial("ann", at=9).state(), tracks.of["ann"].state()
+    ([3, 6], [1, 4])
+    """
+
+    __slots__ = ("of", "start")
+
+    def __init__(self, start: tuple[int, ...]) -> None:
+        self.start = start
+        self.of: dict[Subject, Track] = {}
+
+    def enrol(self, subject: Subject, at: int, start: tuple[int, ...] | None = None) -> Track:
+        """Add a subject in round ``at``."""
+        self.of[subject] = track = Track(self.start if start is None else start, at)
+        return track
+
+    def rested(self, subject: Subject, at: int) -> Track:
+        """Return the track of ``subject`` after rest until round ``at``, enrolled if it is new."""
+        track = self.of.get(subject)
+        if track is None:
+            return self.enrol(subject, at)
+        track.rest(at - track.now)
+        return track
+
+    def trial(self, subject: Subject, at: int) -> Track:
+        """Return a track such as :meth:`rested` would, which belongs to nobody."""
+        track = self.of.get(subject)
+        twin = Track(self.start, at) if track is None else track.copy()
+        twin.rest(at - twin.now)
+        return twin
+
+    def rows(self) -> list[list[Any]]:
+        """Return the tracks as JSON-able values."""
+        return [[subject, *track.to_row()] for subject, track in self.of.items()]
+
+    def resume(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Take back what :meth:`rows` returned."""
+        starts = {self.start: self.start}
+        for subject, *row in rows:
+            check_subject(subject)
+            self.of[subject] = track = Track.from_row(row, len(self.start))
+            track.start = starts.setdefault(track.start, track.start)  # share equal starts
+
+
+def check_subject(subject: Any) -> None:
+    """Refuse what a file cannot hold as the name of a subject."""
+    if subject is None or (type(subject) is int and abs(subject) < 2**63):
+        return
+    if not isinstance(subject, str):
+        raise InputTypeError(
+            f"a subject is a string, an integer or None, got {subject!r:.60} "
+            f"({type(subject).__name__}); pass a name that a file can hold."
+        )
+    try:
+        subject.encode()
+    except UnicodeEncodeError:
+        raise PolicyError(
+            f"subject {subject!r:.60} holds half a character (a lone surrogate); correct the name."
+        ) from None

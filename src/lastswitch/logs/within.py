@@ -52,6 +52,7 @@ class Strata:
     column: NDArray[np.int64]
     events: Floats
     total: Floats
+    squares: Floats
     group: NDArray[np.int64]  # of each stratum
     groups: int
     width: int
@@ -101,6 +102,7 @@ def strata_of(counts: Counts, arm: int) -> Strata:
         counts.column[mine],
         counts.events[mine],
         counts.total[mine],
+        counts.squares[mine],
         subjects % counts.groups,
         counts.groups,
         counts.width,
@@ -130,8 +132,22 @@ def within_contrast(
         return Contrast(nan, nan, nan, nan, nan, nan, 0)
     low, high = (float((weight * mean).sum() / mass) for mean in means)
     pulls = strata.by_group(weight * (means[1] - means[0]))
-    found = ratio(pulls, strata.by_group(weight), level)
+    shuffled = _shuffled(strata, [*before, *after], weight, n0 + n1, t0 + t1)
+    found = ratio(pulls, strata.by_group(weight), level, shuffled)
     return Contrast(*found, low, high, int(both.sum()))
+
+
+def _shuffled(
+    strata: Strata, columns: Sequence[int], weight: Floats, many: Floats, paid: Floats
+) -> float:
+    """Return the error the difference has when rewards are shuffled within every stratum.
+
+    The Mantel-Haenszel test's own. A few strata that happen to agree do not make it small.
+    """
+    mine = np.isin(strata.column, columns)
+    squares = sum_by(strata.who[mine], strata.squares[mine], strata.size)
+    inside = np.maximum(squares - paid**2 / np.maximum(many, 1.0), 0.0) / np.maximum(many - 1, 1.0)
+    return float(np.sqrt(np.sum(weight * inside)) / weight.sum())
 
 
 class Ratio(NamedTuple):
@@ -143,11 +159,11 @@ class Ratio(NamedTuple):
     p_value: float
 
 
-def ratio(above: Floats, below: Floats, level: float) -> Ratio:
+def ratio(above: Floats, below: Floats, level: float, least: float = 0.0) -> Ratio:
     """Return ``sum(above) / sum(below)`` with the uncertainty that leaving out groups shows.
 
     The jackknife; Student's t with as many degrees of freedom as there are groups of that weight,
-    so that a few heavy ones are not taken for many.
+    so that a few heavy ones are not taken for many. The error is taken to be at ``least`` so much.
 
     Examples
     --------
@@ -165,7 +181,7 @@ def ratio(above: Floats, below: Floats, level: float) -> Ratio:
         return Ratio(value, -np.inf, np.inf, 1.0)
     left = (above.sum() - above) / (mass - below)
     share = below / mass
-    error = float(np.sqrt(np.sum((1 - share) * (left - value) ** 2)))
+    error = max(float(np.sqrt(np.sum((1 - share) * (left - value) ** 2))), least)
     freedom = max(1.0 / float(np.sum(share**2)) - 1.0, 1.0)
     if error == 0.0:
         # Not a single difference anywhere: certain only if there is nothing to be certain of.

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch._packed import pack
 from lastswitch.blocks import cycle_reward
-from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, OutOfTime, interrupts
 from lastswitch.planning.frequency import frequencies

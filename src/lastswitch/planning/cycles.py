@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lastswitch._arrays import IntArray
 from lastswitch._checks import check_bandit, check_limits
 from lastswitch._progress import Report
 from lastswitch.blocks import cycle_reward
@@ -21,7 +22,7 @@ from lastswitch.planning.joint_states import shortest_period
 from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.solve import plan_of
-from lastswitch.states import States, as_allowed, as_array, state_after
+from lastswitch.states import as_allowed, as_array, state_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -176,7 +177,7 @@ def _allowed(bandit: Bandit, allowed: ArrayLike | None) -> list[int]:
     return arms
 
 
-def settled_state(bandit: Bandit, cycle: list[int]) -> States:
+def settled_state(bandit: Bandit, cycle: list[int]) -> IntArray:
     """Return τ_B, the state in which every turn of the endlessly repeated cycle starts.
 
     Examples

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lastswitch._arrays import IntArray
 from lastswitch.blocks import block_pays
 from lastswitch.states import state_after
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
-    from lastswitch.states import States
 
 #: Of the fractions that round to a pay, the simplest is taken if its denominator is no larger.
 LARGEST_DENOMINATOR = 1_000_000
@@ -47,7 +47,7 @@ def cycle_fraction(bandit: Bandit, cycle: tuple[int, ...]) -> Fraction:
     return total_fraction(bandit, cycle, state_after(np.ones(bandit.n_arms, dtype=int), cycle))
 
 
-def total_fraction(bandit: Bandit, sequence: tuple[int, ...], start: States) -> Fraction:
+def total_fraction(bandit: Bandit, sequence: tuple[int, ...], start: IntArray) -> Fraction:
     """Return r(B | start) as a fraction.
 
     Examples

@@ -27,15 +27,14 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_bandit
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.arm_states import ArmStates, arm_states
 from lastswitch.planning.clock import Clock, OutOfTime
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.curves import Curve
-    from lastswitch.states import States
 
 Number = TypeVar("Number", np.float64, np.int64)
 
@@ -133,7 +132,7 @@ class Frequencies:
         gains, pulls = part_gains(*edges, self.begins, choice, gain, bias)
         return gains * self.unit, pulls, bias * self.unit
 
-    def total(self, start: States, horizon: int) -> float:
+    def total(self, start: IntArray, horizon: int) -> float:
         """Return a bound on the total of ``horizon`` rounds from the states ``start``.
 
         An arm alone that averages at most g with bias h earns at most g·T + h(start) - min h.
@@ -145,7 +144,7 @@ class Frequencies:
         average = price + math.fsum(self.counts * gains)
         return min(horizon * average + math.fsum(head_starts), horizon * self.most)
 
-    def states(self, start: States) -> IntArray:
+    def states(self, start: IntArray) -> IntArray:
         """Return the canonical state of each arm."""
         kinds, taus = self.kind_of.tolist(), start.tolist()
         return np.array([self.kinds[k].at(tau) for k, tau in zip(kinds, taus, strict=True)])
@@ -221,7 +220,7 @@ def power_of_two(size: float) -> float:
     return math.ldexp(1.0, math.frexp(size)[1]) if size > 0 else 1.0
 
 
-def total_bound(bandit: Bandit, horizon: int, start: States, clock: Clock) -> float:
+def total_bound(bandit: Bandit, horizon: int, start: IntArray, clock: Clock) -> float:
     """Return an upper bound on the total of any policy over ``horizon`` rounds from ``start``.
 
     The same argument as :func:`average_bound`, with each arm's best own schedule over the horizon

@@ -23,6 +23,7 @@ from lastswitch.planning.programs import (
     Program,
     build_program,
 )
+from lastswitch.states import moved
 
 
 def solve(
@@ -86,22 +87,18 @@ def variables_of(program: Program, block: list[int]) -> Floats:
     column = {key: c for c, key in enumerate(zip(kind, slot, index, strict=True))}
     beyond = (int(program.arm.max()) + 1) * len(kind)  # where the slots' own variables begin
     variables = np.zeros(beyond + (beyond // len(kind)) * len(block))
-    last: dict[int, int] = {}
-    run: dict[int, int] = {}
+    states: dict[int, int] = {}  # of the arms pulled so far
     for t, arm in enumerate(block):
-        delay = t - last.get(arm, t)
-        run[arm] = run.get(arm, 0) + 1 if delay == 1 else 0
-        if delay == 0:
+        tau = states.get(arm, 0)
+        if tau == 0:
             key = (FIRST, t, 0)
         elif core:
-            key = (RESTED, t, delay)
-        elif delay == 1:
-            key = (REPEATED, t, run[arm])
+            key = (RESTED, t, max(tau, 0) + 1)
         else:
-            key = (RESTED, t, delay - 1)
+            key = (RESTED, t, tau) if tau > 0 else (REPEATED, t, -tau)
+        states = {i: moved(state, i == arm) for i, state in ({arm: 0} | states).items()}
         variables[arm * len(kind) + column[key]] = 1.0
         variables[beyond + arm * len(block) + t] = 1.0
-        last[arm] = t
     return variables[: len(program.cost)]
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lastswitch._arrays import IntArray
 from lastswitch._checks import check_bandit, check_limits, check_whole
 from lastswitch._progress import Report
 from lastswitch.blocks import block_pays, cycle_reward
@@ -43,7 +44,6 @@ from lastswitch.states import Start, as_start
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
-    from lastswitch.states import States
 
 FORMAT = "lastswitch-optimum-2"
 #: Memory the graph may take before exactness is given up; a state takes about 160 + 16·K bytes.
@@ -268,7 +268,7 @@ def optimal_total(
         return _total(bandit, rounds, taus, limit, clock)
 
 
-def _total(bandit: Bandit, rounds: int, taus: States, limit: int, clock: Clock) -> Optimum:
+def _total(bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock) -> Optimum:
     """Return the best total found in time, from a graph of at most ``limit`` states."""
     graph, walk = None, None
     with clock.ending():
@@ -311,7 +311,7 @@ def _ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     )
 
 
-def _ruled_total(bandit: Bandit, rounds: int, taus: States, clock: Clock) -> Optimum:
+def _ruled_total(bandit: Bandit, rounds: int, taus: IntArray, clock: Clock) -> Optimum:
     """Return the best total of a bandit with rules, silence or several plays: a planned block."""
     from lastswitch.planning.solve import plan_block
 
@@ -327,7 +327,7 @@ def _ruled_total(bandit: Bandit, rounds: int, taus: States, clock: Clock) -> Opt
 
 
 def _graph_from(
-    bandit: Bandit, taus: States, limit: int, rounds: int, clock: Clock
+    bandit: Bandit, taus: IntArray, limit: int, rounds: int, clock: Clock
 ) -> JointGraph | None:
     """Return the graph of what can be reached from ``taus``; None if that is too much."""
     arms = group_arms(bandit)
@@ -365,7 +365,7 @@ def _long_cycle(bandit: Bandit, clock: Clock) -> tuple[int, ...]:
 
 
 def _long_plan(
-    bandit: Bandit, horizon: int, start: States, clock: Clock
+    bandit: Bandit, horizon: int, start: IntArray, clock: Clock
 ) -> tuple[tuple[int, ...], float]:
     """Return a good sequence for a bandit whose graph is too large, and a bound if it has one."""
     from lastswitch.planning.solve import plan_block

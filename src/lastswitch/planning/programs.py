@@ -59,6 +59,7 @@ from numpy.typing import NDArray
 
 from lastswitch.errors import PlanError
 from lastswitch.planning.problem import BlockProblem
+from lastswitch.states import column
 
 Form = Literal["core", "general", "arc-flow"]
 Floats = NDArray[np.float64]
@@ -225,16 +226,10 @@ def _cost(problem: BlockProblem, columns: Columns, core: bool) -> Floats:
     arms = np.arange(problem.n_arms)[:, None]
     # A row of pulls that began in slot 0 goes on from the streak before the block.
     length: Ints = index + ((kind == REPEATED) & (index == slot)) * problem.run[:, None]
-    repeat = (kind == REPEATED) | (core & (kind == RESTED) & (index == 1))
-    rested = (kind == RESTED) & ~repeat
-    cost = np.where(kind == FIRST, problem.first[:, slot], 0.0)
-    if repeat.any():
-        held = np.minimum(np.where(repeat, length, 1), problem.streak.shape[1]) - 1
-        cost = np.where(repeat, problem.streak[arms, held], cost)
-    if rested.any():
-        tau = index - 1 if core else index
-        held = np.minimum(np.where(rested, tau, 1), problem.rest.shape[1]) - 1
-        cost = np.where(rested, problem.rest[:, held], cost)
+    tau = np.where(kind == REPEATED, -length, index - core)  # a delay of 1 reads as τ = 0, a repeat
+    held = column(tau, problem.rest.shape[1], problem.streak.shape[1])
+    pays = np.hstack([problem.rest, problem.streak])[arms, held]
+    cost = np.where(kind == FIRST, problem.first[:, slot], pays)
     if problem.terminal is not None:
         cost = cost + _terminal_cost(problem, columns, length)
     return np.asarray(cost, dtype=np.float64)
@@ -248,15 +243,14 @@ def _terminal_cost(problem: BlockProblem, columns: Columns, length: NDArray[np.i
     arms = np.arange(problem.n_arms)[:, None]
     last = problem.length - 1
 
-    def rested(pull: Ints) -> Floats:
-        idle = np.clip(last - pull, 1, end.rest.shape[1]) - 1
-        return np.asarray(end.rest[:, idle])
+    def worth(tau: Ints) -> Floats:
+        held = column(tau, end.rest.shape[1], end.streak.shape[1])
+        return np.asarray(np.hstack([end.rest, end.streak])[arms, held])
 
     opening = ((kind == FIRST) & (slot == 0)) * problem.run[:, None]
     row = np.where(kind == REPEATED, length + 1, 1 + opening)
-    ended = end.streak[arms, np.minimum(row, end.streak.shape[1]) - 1]
-    own = np.where(slot == last, ended, rested(slot))
-    return np.where(kind == FIRST, own - end.unplayed[:, None], own - rested(before))
+    own = worth(np.where(slot == last, -row, last - slot))
+    return np.where(kind == FIRST, own - end.unplayed[:, None], own - worth(last - before))
 
 
 def _assemble(problem: BlockProblem, columns: Columns, rows: _Rows, cost: Floats) -> Program:

@@ -157,7 +157,7 @@ def draw(plan: Plan, ax: Axes | None = None) -> Axes:
         axes.grid(False)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
         axes.spines["left"].set_visible(False)
-        inches = axes.figure.get_figwidth() * axes.get_position().width
+        inches = axes.bbox.width / axes.figure.dpi
         told = headline(plan).replace(" per round", "\N{NO-BREAK SPACE}per\N{NO-BREAK SPACE}round")
         title = fill(told, max(24, int(inches * LETTERS)))
         axes.set_title(title, fontsize=10, pad=18)

@@ -97,12 +97,15 @@ def _listed(who: Who) -> str:
 
 
 def _subject(rule: Counting) -> str:
-    if not rule.each or _form(rule) in ("only", "never"):
+    form = _form(rule)
+    if not rule.each or form in ("only", "never"):
         return _listed(rule.who)
     if rule.who == (everyone,):
         return "each arm"
+    if len(rule.who) > 1:
+        return f"each of {_listed(rule.who)}"
     # A single name may be a group, whose arms are meant.
-    return f"each of {_listed(rule.who)}" if len(rule.who) > 1 else f"each {_listed(rule.who)}"
+    return _listed(rule.who) if form == "rest" else f"{_listed(rule.who)}, arm by arm"
 
 
 def _demand(rule: Counting) -> str:
@@ -111,7 +114,8 @@ def _demand(rule: Counting) -> str:
     if form == "apart":
         return f"any two plays at least {_count(rule.within, 'round')} apart"
     if form == "rest":
-        return f"its plays at least {_count(rule.within, 'round')} apart"
+        each = "plays of one arm" if len(rule.who) == 1 and rule.who != (everyone,) else "its plays"
+        return f"{each} at least {_count(rule.within, 'round')} apart"
     if form in ("only", "never", "pinned"):
         start = {"only": "only ", "never": "never ", "pinned": "played "}[form]
         return (start + _rounds(rule)).rstrip()

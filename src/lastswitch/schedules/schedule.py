@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cached_property
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from lastswitch.planning.plan import Plan
 
 VERSION = 1
+#: Dates listed where a rule binds, before the rest is summed up.
+_SHOWN = 6
 Library = Literal["pandas", "polars"]
 
 
@@ -123,6 +126,37 @@ class Schedule:
         }
         plays = ((play.round, play.arm) for play in self.plays)
         return frozenset((number, arm) for number, arm in plays if (number % turn, arm) in asked)
+
+    def explain(self, time_limit: float | None = None) -> str:
+        """Return what every rule costs and where it binds, by dates.
+
+        Parameters
+        ----------
+        time_limit
+            Seconds to spend on each rule, as in ``plan.explain``.
+
+        Examples
+        --------
+        >>> import lastswitch as ls
+        >>> bandit = ls.Bandit([ls.curves.constant(0.5), ls.curves.constant(0.25)])
+        >>> june = ls.Calendar("2024-06-03")
+        >>> rules = june.resolve([ls.rules.never(0, when="tue")], 4)
+        >>> print(ls.plan_block(bandit, 4, rules=rules).calendar(june).explain())
+        4 rounds, worth 1.75 (0.438 per round), proven optimal
+        arm 0: never on tue
+          costs 0.25; without it Tue 4 Jun would break it
+        """
+        return self.plan.explain(time_limit).text(self._dates)
+
+    def _dates(self, rounds: Sequence[int]) -> str:
+        """Return rounds by their dates, the first few."""
+        from lastswitch.schedules.sheet import say_day
+
+        found = []
+        for number in rounds[:_SHOWN]:
+            clock = "" if self.calendar.daily else f" {self.calendar.time(number):%H:%M}"
+            found.append(f"{say_day(self.calendar.day(number))}{clock}")
+        return ", ".join(found) + (f" and {len(rounds) - _SHOWN} more" * (len(rounds) > _SHOWN))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the days, coloured by arm, and return the axes.

@@ -10,14 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from lastswitch._arrays import BoolArray, FloatArray
 from lastswitch._kernels import jit
 
 
 @jit
-def gamma_draw(shape: float, numbers: NDArray[np.float64], at: int) -> tuple[float, int]:
+def gamma_draw(shape: float, numbers: FloatArray, at: int) -> tuple[float, int]:
     """Draw from Gamma(``shape``), ``shape`` ≥ 1, with the pairs from ``at`` on.
 
     Returns the draw and where the unused pairs begin; a negative draw if there were too few.
@@ -39,10 +37,10 @@ def gamma_draw(shape: float, numbers: NDArray[np.float64], at: int) -> tuple[flo
 
 @jit
 def largest_draw(
-    posteriors: NDArray[np.float64],
-    numbers: NDArray[np.float64],
+    posteriors: FloatArray,
+    numbers: FloatArray,
     at: int,
-    allowed: NDArray[np.bool_] | None,
+    allowed: BoolArray | None,
 ) -> tuple[int, int]:
     """Draw from every posterior; return whose draw is largest and where unused pairs begin.
 
@@ -76,8 +74,8 @@ def largest_draw(
 
 
 def largest_draw_reference(
-    posteriors: NDArray[np.float64],
-    numbers: NDArray[np.float64],
+    posteriors: FloatArray,
+    numbers: FloatArray,
     at: int,
     allowed: Sequence[bool] | None,
 ) -> tuple[int, int]:

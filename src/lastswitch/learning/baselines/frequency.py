@@ -7,8 +7,8 @@ from math import ceil, inf
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_whole, is_number
 from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError, PolicyError
@@ -17,8 +17,6 @@ from lastswitch.learning.checks import check_cells, check_counted, check_like
 from lastswitch.learning.estimates import Estimates
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import FARTHEST, Track
-
-Floats = NDArray[np.float64]
 
 
 class _Rounded(Policy):
@@ -35,13 +33,13 @@ class _Rounded(Policy):
     def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was learned, if its schedule can be followed."""
         schedule = learned["schedule"]
+        if len(schedule) != self.n_arms and (schedule or not self.learns):
+            raise PolicyError(f"a schedule needs a pattern for each of the {self.n_arms} arms.")
         for rest, run, offset, pays in schedule:
             for number in (rest, run, offset):
                 check_whole("a pattern", number, 0, PolicyError)
             if rest + run < 1 or len(pays) < run or not all(map(is_number, pays)):
                 raise PolicyError(f"a pattern of {rest} and {run} rounds with {pays!r:.60}.")
-        if len(schedule) not in (0, self.n_arms):
-            raise PolicyError(f"a schedule needs a pattern for each of the {self.n_arms} arms.")
         for name in self.shared:
             if name != "schedule":
                 check_like(name, learned[name], getattr(self, name))
@@ -68,7 +66,7 @@ class _Rounded(Policy):
             waits.append((inf if run == 0 else rest + run - phase) if free else -inf)
         return max(range(self.n_arms), key=waits.__getitem__)
 
-    def _commit(self, rest: Floats, streak: Floats, runs: int) -> float:
+    def _commit(self, rest: FloatArray, streak: FloatArray, runs: int) -> float:
         """Solve and round the program; return its value."""
         program = solve_program(rest, streak, runs)
         schedule = []
@@ -226,7 +224,7 @@ class ExploreThenCommit(_Rounded):
         """Commit to the program of the means seen."""
         counts = np.maximum(1, np.array(self.counts)).reshape(self.n_arms, -1)
         means = np.clip(np.array(self.sums).reshape(self.n_arms, -1) / counts, 0.0, 1.0)
-        self._commit(means[:, self.runs :], means[:, : self.runs], self.runs)
+        self._commit(means[:, : self.depth], means[:, self.depth :], self.runs)
 
 
 def _exploration(n_arms: int, depth: int, runs: int) -> list[int]:

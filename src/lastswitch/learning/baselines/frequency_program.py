@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from lastswitch._arrays import FloatArray
 
 #: Frequencies below this are rounding of the solver.
 _ZERO = 1e-9
@@ -36,7 +37,7 @@ class Program(NamedTuple):
     patterns: list[list[tuple[Pattern, float]]]
 
 
-def solve_program(rest: NDArray[np.float64], streak: NDArray[np.float64], runs: int) -> Program:
+def solve_program(rest: FloatArray, streak: FloatArray, runs: int) -> Program:
     """Solve the frequency program for pay tables by rest and by streak, one row per arm.
 
     Examples
@@ -93,7 +94,7 @@ def round_program(program: Program, rng: np.random.Generator) -> list[tuple[Patt
     return drawn
 
 
-def _pay(rest: NDArray[np.float64], streak: NDArray[np.float64], kind: Pattern) -> float:
+def _pay(rest: FloatArray, streak: FloatArray, kind: Pattern) -> float:
     """Return what one turn of a pattern pays."""
     last = len(streak) - 1
     if kind.rest == 0:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_choice, check_positive, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.checks import check_cells, check_counted
@@ -100,9 +101,9 @@ class Lookahead(Policy):
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Add the reward to its (arm, delay)."""
-        column = min(waited(pull.tau), self.depth) - 1
-        self.counts[pull.arm, column] += 1.0
-        self.sums[pull.arm, column] += reward
+        delay = min(waited(pull.tau), self.depth) - 1
+        self.counts[pull.arm, delay] += 1.0
+        self.sums[pull.arm, delay] += reward
 
     def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was seen."""
@@ -127,14 +128,14 @@ class Lookahead(Policy):
             score = np.where(np.array(allowed)[arms].all(axis=1), score, -np.inf)
         return [int(arm) for arm in arms[int(np.argmax(score))]]
 
-    def _posterior(self) -> tuple[np.ndarray, np.ndarray]:
+    def _posterior(self) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of each (arm, delay): Gaussian prior, Gaussian noise."""
         weight = (self.noise / self.spread) ** 2
         total = self.counts + weight
         return (self.sums + 0.5 * weight) / total, self.noise**2 / total
 
 
-def _gaps(sequences: np.ndarray) -> np.ndarray:
+def _gaps(sequences: IntArray) -> IntArray:
     """Return, slot by slot, the rounds since the same arm was last in the sequence; 0 if never."""
     gaps = np.zeros_like(sequences)
     for later in range(sequences.shape[1]):
@@ -144,7 +145,7 @@ def _gaps(sequences: np.ndarray) -> np.ndarray:
     return gaps
 
 
-def _variance_of_sum(variance: np.ndarray, entry: np.ndarray) -> np.ndarray:
+def _variance_of_sum(variance: FloatArray, entry: IntArray) -> FloatArray:
     """Return the variance of each row's sum: equal entries move together, others do not."""
     total = variance.sum(axis=1)
     for later in range(entry.shape[1]):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lastswitch._arrays import BoolArray, FloatArray
 from lastswitch._kernels import jit
 
 
 @jit
-def largest_index(
-    windows: NDArray[np.float64], root: float, allowed: NDArray[np.bool_] | None
-) -> int:
+def largest_index(windows: FloatArray, root: float, allowed: BoolArray | None) -> int:
     """Return the first arm whose least window mean + ``root`` / √window is largest.
 
     Column j of ``windows`` holds means of 2^j rewards, infinite where there are fewer rewards.
@@ -32,9 +30,7 @@ def largest_index(
     return best
 
 
-def largest_index_reference(
-    windows: NDArray[np.float64], root: float, allowed: NDArray[np.bool_] | None
-) -> int:
+def largest_index_reference(windows: FloatArray, root: float, allowed: BoolArray | None) -> int:
     """Say what :func:`largest_index` does, in one expression."""
     sizes = 2.0 ** np.arange(windows.shape[1])
     least = (windows + root / np.sqrt(sizes)).min(axis=1)

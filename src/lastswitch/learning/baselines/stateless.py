@@ -63,7 +63,8 @@ class UCB1(Policy):
 
     def _best(self, arms: Sequence[int]) -> int:
         """Return which of ``arms`` to play, and count it as asked."""
-        root = sqrt(self.alpha * log(self.n_asked + 1))
+        self._turn += 1
+        root = sqrt(self.alpha * log(self._turn))
         best, value, read = -1, -inf, self._read
         for arm in arms:
             mean, width = read[arm]
@@ -90,7 +91,8 @@ class UCB1(Policy):
         self._bind()
 
     def _bind(self) -> None:
-        """Make what indices are read from: each arm's mean (∞ if never told) and 1/√n."""
+        """Make what indices are read from: t, and each arm's mean (∞ if never told) and 1/√n."""
+        self._turn = sum(self.asked)
         told = zip(self.counts, self.sums, strict=True)
         self._read = [(total / n, n**-0.5) if n else (inf, 0.0) for n, total in told]
 

@@ -108,7 +108,7 @@ class Compiled:
         m = self.monitors
         events = np.arange(m.after.shape[1])
         return Heard(
-            *(m.offset, m.after, m.pay, m.root, m.column, self.watch),
+            *(m.offset, m.after, m.pay, m.root, m.column, np.ascontiguousarray(self.watch)),
             said=np.stack([self.watch % m.base, self.watch // m.base]),
             counts=np.stack([events % m.base, events // m.base]),
             least=self.plays[0],

@@ -50,6 +50,8 @@ class Counter:
         For a cycle: the states it may be in before round 0.
     closed
         Whether a soft counter that has no state left ends the schedule, as one of a cycle does.
+    steady
+        Whether its steps are the same in every round.
     """
 
     letters: dict[int, int]
@@ -61,6 +63,7 @@ class Counter:
     key: Hashable
     begins: tuple[Hashable, ...] = ()
     closed: bool = False
+    steady: bool = False
 
 
 class Table(NamedTuple):
@@ -211,6 +214,7 @@ def _sliding(
         rule=rule,
         key=("sliding", width, least, most, start, reaching, rule.cost),
         begins=tuple(age_states(width, memory, at_once)) if at_once else (),
+        steady=most is not None or len(set(asks)) == 1,
     )
 
 
@@ -299,6 +303,7 @@ def _succession(
         rule=rule,
         key=("succession", start, rule.cost),
         begins=(False, True),
+        steady=True,
     )
 
 
@@ -330,14 +335,17 @@ def tabulated(counters: Sequence[Counter], events: Sequence[Sequence[int]], leng
     """
     now: dict[Hashable, int] = {tuple(counter.start for counter in counters): 0}
     offset, after, pay = [0, 1], [], []
+    steady = all(counter.steady for counter in counters)
+    known: dict[Hashable, tuple[list[Hashable | None], list[float]]] = {}
     for t in range(length):
         begin, later = offset[-1], {}  # type: int, dict[Hashable, int]
+        if not steady:
+            known = {}
         for state in now:
-            row, pays = [], []
-            for event in events:
-                target, worth = _stepped(counters, t, state, event)  # type: ignore[arg-type]
-                row.append(-1 if target is None else begin + later.setdefault(target, len(later)))
-                pays.append(worth)
+            if state not in known:
+                known[state] = _moves(counters, t, state, events)
+            targets, pays = known[state]
+            row = [-1 if x is None else begin + later.setdefault(x, len(later)) for x in targets]
             after.append(row)
             pay.append(pays)
         now = later
@@ -354,18 +362,24 @@ def tabulated(counters: Sequence[Counter], events: Sequence[Sequence[int]], leng
     return _merged(Table(np.array(offset), np.array(after, np.int64), np.array(pay, np.float64)))
 
 
-def _stepped(
-    counters: Sequence[Counter], t: int, state: tuple[Hashable, ...], event: Sequence[int]
-) -> tuple[Hashable | None, float]:
-    """Return the joint state after an event and what it pays; (None, 0) if it is forbidden."""
-    target, worth = [], 0.0
-    for counter, memory, heard in zip(counters, state, event, strict=True):
-        following, wrong = counter.step(t, memory, heard)
-        if wrong and (counter.cost is None or (counter.closed and following == ())):
-            return None, 0.0
-        worth -= wrong * (counter.cost or 0.0)
-        target.append(following)
-    return tuple(target), worth
+def _moves(
+    counters: Sequence[Counter], t: int, state: Hashable, events: Sequence[Sequence[int]]
+) -> tuple[list[Hashable | None], list[float]]:
+    """Return the joint state after each event (None: it is forbidden) and what that pays."""
+    targets: list[Hashable | None] = []
+    pays = []
+    for event in events:
+        target, worth = [], 0.0
+        for counter, memory, heard in zip(counters, state, event, strict=True):  # type: ignore[call-overload]
+            following, wrong = counter.step(t, memory, heard)
+            if wrong and (counter.cost is None or (counter.closed and following == ())):
+                break
+            worth -= wrong * (counter.cost or 0.0)
+            target.append(following)
+        forbidden = len(target) < len(counters)
+        targets.append(None if forbidden else tuple(target))
+        pays.append(0.0 if forbidden else worth)
+    return targets, pays
 
 
 def _merged(table: Table) -> Table:
@@ -381,11 +395,18 @@ def _merged(table: Table) -> Table:
         to = np.where(after[here] >= 0, label[after[here]], -1)
         gain = np.where(to >= 0, pay[here], 0.0)
         alive = to.max(axis=1) >= 0
-        both = np.hstack([to, gain.view(np.int64)])
-        _, first, which = np.unique(both[alive], axis=0, return_index=True, return_inverse=True)
-        label[here] = -1
-        label[np.flatnonzero(alive) + offset[t]] = which.reshape(-1)
-        rows[t] = to[alive][first], gain[alive][first]
+        raw = np.hstack([to, gain.view(np.int64)]).tobytes()
+        width = 16 * to.shape[1]
+        classes: dict[bytes, int] = {}
+        first = []
+        for x in np.flatnonzero(alive).tolist():
+            key = raw[x * width : (x + 1) * width]
+            if key not in classes:
+                classes[key] = len(classes)
+                first.append(x)
+            label[offset[t] + x] = classes[key]
+        label[here][~alive] = -1
+        rows[t] = to[first], gain[first]
     return _numbered(rows, int(label[0]))
 
 

@@ -75,6 +75,7 @@ def turned(counter: Counter, length: int) -> Counter:
         # With no way left a soft counter cannot go on either: it has come back to no beginning.
         key=("turn", counter.key, length),
         closed=True,
+        steady=False,
     )
 
 

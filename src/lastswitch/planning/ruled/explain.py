@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,25 +52,28 @@ class RuleReport:
         return False if self.most <= 0.0 else None
 
     def __str__(self) -> str:
-        lines = [str(self.rule)]
+        return self.text()
+
+    def text(self, say: Callable[[Sequence[int]], str] | None = None) -> str:
+        """Return the report in words; ``say`` puts rounds in words, as a calendar does."""
+        rounds = say or _rounds
+        lines = [str(self.rule) if say is None or self.rule.name is None else self.rule.name]
         if not self.can_bind:
             lines.append("can never bind: no schedule of these rounds breaks it")
         elif self.binds is False:
             lines.append("costs nothing")
         elif self.least == self.most:
-            lines.append(f"costs {self.most:.4g}{self._where()}")
+            lines.append(f"costs {self.most:.4g}{self._where(rounds)}")
         else:
-            lines.append(f"costs {self.least:.4g} to {self.most:.4g}{self._where()}")
+            lines.append(f"costs {self.least:.4g} to {self.most:.4g}{self._where(rounds)}")
         if self.broken:
-            rounds = _rounds([v.round for v in self.broken])
+            where = rounds([v.round for v in self.broken])
             total = sum(v.amount for v in self.broken) * (self.rule.cost or 0.0)
-            lines.append(f"broken in {rounds}, for {total:.4g}")
+            lines.append(f"broken in {where}, for {total:.4g}")
         return "\n  ".join(lines)
 
-    def _where(self) -> str:
-        return (
-            f"; without it {_rounds(self.would_break)} would break it" if self.would_break else ""
-        )
+    def _where(self, rounds: Callable[[Sequence[int]], str]) -> str:
+        return f"; without it {rounds(self.would_break)} would break it" if self.would_break else ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,11 @@ class Explanation:
     rules: tuple[RuleReport, ...]
 
     def __str__(self) -> str:
-        return "\n".join([headline(self.plan), *map(str, self.rules)])
+        return self.text()
+
+    def text(self, say: Callable[[Sequence[int]], str] | None = None) -> str:
+        """Return the explanation in words; ``say`` puts rounds in words, as a calendar does."""
+        return "\n".join([headline(self.plan), *(report.text(say) for report in self.rules)])
 
 
 def explain(plan: Plan, time_limit: float | None = None) -> Explanation:

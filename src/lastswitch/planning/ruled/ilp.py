@@ -64,9 +64,9 @@ class Flow:
         self._arm_rows()
         self._monitor_rows(state, event)
         least, most = problem.plays
-        units = float(problem.n_arms)
+        units = _visitors(machines)[self.tail]
         self.upper = np.concatenate(
-            [np.full(len(gain), units), np.ones(len(state)), np.full(silent, most - least)]
+            [units, np.ones(len(state)), np.full(silent, float(most - least))]
         )
         # With the pulls whole, so is the rest; but a monitor may mix events of two plays and none.
         self.integer = np.zeros(len(self.cost), np.int64)
@@ -203,6 +203,21 @@ def solve(
     bound = np.inf if answer.mip_dual_bound is None else -float(answer.mip_dual_bound)
     rounds = None if answer.x is None else flow.rounds(answer.x)
     return rounds, bound + ACCURACY * max(1.0, abs(bound)) if np.isfinite(bound) else bound
+
+
+def _visitors(machines: Machines) -> FloatArray:
+    """Return how many arms can be in each state."""
+    reached = np.zeros((len(machines.idle), len(machines.root)), np.bool_)
+    reached[machines.root, np.arange(len(machines.root))] = True
+    tail = np.repeat(np.arange(len(machines.idle)), np.diff(machines.arc))
+    for low, high in zip(machines.lo[:-1], machines.hi[:-1], strict=True):
+        here = np.arange(low, high)
+        rests = here[machines.idle[low:high] >= 0]
+        np.logical_or.at(reached, machines.idle[rests], reached[rests])
+        arcs = slice(machines.arc[low], machines.arc[high])
+        np.logical_or.at(reached, machines.nxt[arcs], reached[tail[arcs]])
+    visitors: FloatArray = reached.sum(axis=1).astype(np.float64)
+    return visitors
 
 
 def _slots(machines: Machines) -> IntArray:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lastswitch._when import day_number, day_of, parse_when
-from lastswitch.rules.checking import check_rounds
+from lastswitch.planning.ruled.explain import can_bind
+from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.rules.eligible import eligible
 from lastswitch.rules.records import Counting, Rule, Succession
 
@@ -40,22 +41,20 @@ def oddities(bandit: Bandit, length: int, calendar: Calendar | None = None) -> l
     >>> from lastswitch.rules import at_most
     >>> weekly = at_most("jazz", 7, within=7)
     >>> oddities(Bandit([Curve([1.0], [0.0])], names=["jazz"], rules=[weekly]), 14)
-    ["at_most('jazz', 7, within=7) can never bind: there are no more plays than that."]
+    ["at_most('jazz', 7, within=7) can never bind: no schedule breaks it."]
     """
     given = bandit.rules
     rules = given if calendar is None else calendar.resolve(given, length, bandit)
-    bound = [rule.bound(bandit.names, bandit.groups) for rule in rules]
-    for rule in bound:
-        check_rounds(rule, length, repeats=False)
+    problem = RuledProblem.from_bandit(bandit, length, rules=rules)
     found = [
-        f"{given[place]!r} {why}"
-        for place, rule in enumerate(bound)
-        if (why := _idle(rule, given[place], bandit, length))
+        f"{rule!r} {why}"
+        for rule, bound in zip(given, problem.bound_rules, strict=True)
+        if (why := _idle(problem, bound, rule))
     ]
     if calendar is not None:
         found += _past(given, calendar)
     found += _same(given)
-    found += _barred(bandit, bound, length)
+    found += _barred(bandit, problem.bound_rules, length)
     spoken = {name for rule in given for name in _named(rule)}
     found += [
         f"group {group!r} is in no rule; drop it, or say what holds for it."
@@ -65,27 +64,19 @@ def oddities(bandit: Bandit, length: int, calendar: Calendar | None = None) -> l
     return found
 
 
-def _idle(rule: Rule, given: Rule, bandit: Bandit, length: int) -> str:
-    """Return why a rule cannot bind in these rounds, if it is sure not to."""
-    most_plays = bandit.plays[1]
-    if isinstance(rule, Succession):
-        arms = {arm for arm in (*rule.who, *rule.whom) if isinstance(arm, int)}
-        return "can never bind: two rounds are needed." if length < 2 and arms else ""
-    windows = rule.windows(length)
-    if not windows:
-        if isinstance(given, Counting) and given.when is not None:
-            return f"says nothing about these rounds: none of them is {given.when!r}."
-        return "says nothing about these rounds: it is about none of them."
-    places = 1 if rule.each else min(len(rule.who), most_plays)
-    binds = any(
-        (most is not None and most < places * (stop - start)) or least > 0
-        for start, stop, least, most in windows
-    )
-    if not binds:
-        return "can never bind: there are no more plays than that."
-    if rule.least and all(stop > length or start < 0 for start, stop, _, _ in windows):
-        return "asks for nothing in these rounds: none of its periods lies within them."
-    return ""
+def _idle(problem: RuledProblem, rule: Rule, given: Rule) -> str:
+    """Return why a rule cannot bind in these rounds, if it cannot."""
+    if isinstance(rule, Counting):
+        windows = rule.windows(problem.length)
+        if not windows:
+            about = "it is about none of them"
+            if isinstance(given, Counting) and given.when is not None:
+                about = f"none of them is {given.when!r}"
+            return f"says nothing about these rounds: {about}."
+        inside = [start >= 0 and stop <= problem.length for start, stop, _, _ in windows]
+        if rule.least and not any(inside):
+            return "asks for nothing in these rounds: none of its periods lies within them."
+    return "" if can_bind(problem, rule) else "can never bind: no schedule breaks it."
 
 
 def _past(rules: Sequence[Rule], calendar: Calendar) -> list[str]:
