@@ -25,7 +25,8 @@ from lastswitch.blocks import cycle_reward
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, OutOfTime, interrupts
 from lastswitch.planning.frequency import frequencies
-from lastswitch.planning.problem import BlockProblem, Terminal
+from lastswitch.planning.problem import BlockProblem
+from lastswitch.planning.terminal import Terminal
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
