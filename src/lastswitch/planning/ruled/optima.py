@@ -202,7 +202,7 @@ def _best(graph: Graph) -> tuple[RoundsPlayed, float]:
 
 def _mean(bandit: Bandit, rules: list[Rule], rounds: RoundsPlayed) -> Fraction:
     """Return the mean of an endlessly repeated turn as an exact fraction."""
-    from lastswitch.planning.optima import as_fraction
+    from lastswitch.planning.fractions import as_fraction
 
     total = Fraction(0)
     for arm, curve in enumerate(bandit.curves):
