@@ -1,12 +1,9 @@
 """The one policy interface: ask for a pull, tell its reward.
 
-How to write one is told in :mod:`lastswitch.learning.chooser`.
-
-What is kept
-------------
-A reward may be told at any time, so every told reward is remembered, as 8 bytes per pull, to tell a
-harmless repetition from a contradiction. A pull whose reward never comes stays open (some 400
-bytes); ``tell(id, None)`` closes it.
+How to write one is told in :mod:`lastswitch.learning.chooser`. A reward may be told at any time, so
+every told reward is remembered, as 8 bytes per pull, to tell a harmless repetition from a
+contradiction. A pull whose reward never comes stays open (some 300 bytes); ``tell(id, None)``
+closes it.
 """
 
 from __future__ import annotations

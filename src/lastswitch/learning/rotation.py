@@ -7,34 +7,37 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastswitch._checks import check_choice, check_positive, check_whole
-from lastswitch._kernels import announce
 from lastswitch.errors import PolicyError
 from lastswitch.learning.checks import check_cells, check_counted, check_like
-from lastswitch.learning.indices import INDICES, Floats, exploration_level, thompson
+from lastswitch.learning.indices import INDICES
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
-from lastswitch.learning.rotation_price import best_cycle, price_slots
-from lastswitch.learning.rotation_prior import Prior, read_prior
-from lastswitch.learning.rotation_tables import STREAKS, deeper, pooled, settle, wants_depth
+from lastswitch.learning.rotation_lookahead import followed, look_ahead
+from lastswitch.learning.rotation_making import FARTHEST_REACH, OptimisticTables
+from lastswitch.learning.rotation_pooling import STRENGTHS, add_own, check_own
+from lastswitch.learning.rotation_prior import read_prior
+from lastswitch.learning.rotation_tables import STREAKS
 from lastswitch.learning.tracks import FARTHEST, Track
 
-IndexName = Literal["kl-ucb", "ucb1", "empirical-bernstein", "thompson"]
+Pooling = Literal["all", "none", "partial"]
+IndexName = Literal["reservation", "kl-ucb", "ucb1", "empirical-bernstein", "thompson"]
 
-#: Tables are made again when some state has been seen this much more often.
-_GROWTH = 1.1
-#: Plays after which the look-ahead is twice, three times, … as long, and how often it grows so.
-_PLAYS_PER_LOOKAHEAD, _FARTHEST_REACH = 10_000, 20
 #: Look-aheads that one planned round, or one block of them, pays for.
 _EARNED = 4
 #: Of what a longer look-ahead could be followed for, the part that is (one in so many).
 _FOLLOWED = 3
 #: Plans remembered between two makings of the tables.
 _REMEMBERED = 50_000
+#: How often it is decided how far to follow a plan (when plays have grown so much), how much
+#: longer that may be, on how many rounds it is tried, and what must be won per round.
+_CHECKED, _LONGER, _TRIED, _BETTER = 1.25, 3, 96, 1e-4
+#: With a memory, tables are made again after this part of it.
+_FADED = 0.02
 
 
-class RotationUCB(Policy):
+class RotationUCB(OptimisticTables, Policy):
     r"""Plays the best plan under optimistic curves, from the states the arms are in.
 
     The learner always knows every state, so it neither calibrates nor forgets: it keeps what each
@@ -114,6 +117,12 @@ class RotationUCB(Policy):
         "reach",
         "credit",
         "tables",
+        "made",
+        "checked",
+        "follow",
+        "latest",
+        "faded",
+        "strength",
         "stale",
     )
 
@@ -121,7 +130,7 @@ class RotationUCB(Policy):
         self,
         n_arms: int,
         *,
-        index: IndexName = "kl-ucb",
+        index: IndexName = "reservation",
         depth: int = 24,
         max_depth: int = 64,
         streak_depth: int = 4,
@@ -129,6 +138,8 @@ class RotationUCB(Policy):
         width: int = 24,
         commitment: int = 4,
         alpha: float = 0.4,
+        memory: float | None = None,
+        pooling: Pooling = "all",
         initial: int | Sequence[int] = 1,
         rewards: Sequence[float] = (0.0, 1.0),
         prior: Any = None,
@@ -142,6 +153,14 @@ class RotationUCB(Policy):
         self.streak_depth = check_whole("streak_depth", streak_depth, 1, PolicyError, STREAKS)
         self.lookahead = check_whole("lookahead", lookahead, 1, PolicyError)
         self.width = check_whole("width", width, 1, PolicyError)
+        check_choice("pooling", pooling, ("all", "none", "partial"), PolicyError)
+        self.pooling: Pooling = pooling
+        self.memory = None if memory is None else check_positive("memory", memory)
+        if self.memory is not None and pooling != "all":
+            raise PolicyError(
+                f"memory is not kept with pooling={pooling!r}: only what all subjects share fades; "
+                'leave memory out, or pool "all".'
+            )
         self.commitment = check_whole("commitment", commitment, 1, PolicyError)
         if self.commitment > self.lookahead:
             raise PolicyError(
@@ -150,14 +169,10 @@ class RotationUCB(Policy):
             )
         shape = (self.n_arms, STREAKS + self.max_depth)
         check_cells("its tables", math.prod(shape))
-        check_cells("its search", self.width * (_FARTHEST_REACH * self.lookahead + self.n_arms))
-        self.counts, self.sums = np.zeros(shape), np.zeros(shape)
-        self.squares, self.pending = np.zeros(shape), np.zeros(shape)
-        self.depths = np.full(self.n_arms, self.depth)
-        self.values = np.ones((self.n_arms, self.streak_depth + self.depth))
-        self.limits = np.zeros((2, *shape))
-        #: How many look-aheads far to look, how many are paid for, and which tables these are.
-        self.reach, self.credit, self.tables, self.stale = 1, 0, 0, True
+        check_cells("its search", self.width * (FARTHEST_REACH * self.lookahead + self.n_arms))
+        self._empty()
+        #: Look-aheads that are paid for; plays when it was decided how far plans are followed.
+        self.credit, self.checked, self.follow = 0, 0.0, 1
         if self.prior is not None:
             self._absorb(self.prior)
         self._bind()
@@ -166,7 +181,11 @@ class RotationUCB(Policy):
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the next arm of the plan, planning when none is left or a mask is given."""
+        if self.pooling != "all":
+            return self._choose_for(track, allowed)
         at, pace = track.at, self.commitment if len(self._tracks) == 1 else 1
+        if self.memory is not None:
+            self._tick(track.now)
         if allowed is None and at < len(track.block) and (at % pace or self._stands(track)):
             arm = track.block[at]
             track.at = at + 1
@@ -181,6 +200,24 @@ class RotationUCB(Policy):
             self.stale = True
         return arm
 
+    def _choose_for(self, track: Track, allowed: Mask | None) -> int:
+        """Return the next arm of a plan on tables that are the subject's own."""
+        if allowed is None and track.at < len(track.block):
+            arm = track.block[track.at]
+            track.at += 1
+        else:
+            self._make_tables_for(track.memory, list(self._tracks.values()))
+            block = self._search(self._cells(track.state()), allowed, 1)[: self.commitment]
+            track.block, track.at, arm = block if allowed is None else (), 1, block[0]
+        self._out[self._cell(arm, track.tau(arm))] += 1.0
+        return arm
+
+    def _tick(self, now: int) -> None:
+        """Note the round, and let the tables be made again when enough has faded to matter."""
+        self.latest = max(self.latest, now)
+        if self.latest - self.faded >= _FADED * (self.memory or 0.0):
+            self.stale = True
+
     def _stands(self, track: Track) -> bool:
         """Tell whether the plan of ``track`` was made on the present tables, and credit that."""
         if self.stale or track.memory != self.tables:
@@ -190,32 +227,56 @@ class RotationUCB(Policy):
 
     def _earn(self) -> None:
         """Count what a replanning may cost: what is not spent lets a later one look farther."""
-        self.credit = min(self.credit + _EARNED, 4 * _FARTHEST_REACH)
+        self.credit = min(self.credit + _EARNED, 4 * FARTHEST_REACH)
 
     def _plan(self, track: Track, allowed: Mask | None, pace: int) -> tuple[int, ...]:
         """Return the arms to play next for ``track``, ``pace`` per look-ahead."""
         if self.stale:
             self._make_tables()
+        state = track.state()
+        if float(self.made) >= _CHECKED * self.checked:
+            self._check_pace(np.array(self._cells(state)))
         self._earn()
         # Spent whether or not the plan is remembered, for a loaded policy remembers none.
         reach = min(self.reach, self.credit)
         self.credit -= reach
-        last = self.streak_depth - 1
-        cells = tuple(
-            [
-                last + (tau if tau < depth else depth)
-                if tau > 0
-                else (min(-tau, last + 1) or 1) - 1
-                for tau, depth in zip(track.state(), self._depth_list, strict=True)
-            ]
-        )
+        cells = self._cells(state)
         key = (cells, allowed, reach)
         block = self._plans.get(key)
         if block is None:
             if len(self._plans) >= _REMEMBERED:
                 self._plans.clear()
             block = self._plans[key] = self._search(cells, allowed, reach)
-        return block[: max(pace, reach * pace // _FOLLOWED)]
+        return block[: max(self.follow * pace, reach * pace // _FOLLOWED)]
+
+    def _cells(self, state: list[int]) -> tuple[int, ...]:
+        """Return the cell of the tables that each arm is in."""
+        last = self.streak_depth - 1
+        return tuple(
+            [
+                last + (tau if tau < depth else depth)
+                if tau > 0
+                else (min(-tau, last + 1) or 1) - 1
+                for tau, depth in zip(state, self._depth_list, strict=True)
+            ]
+        )
+
+    def _check_pace(self, cells: NDArray[np.int64]) -> None:
+        """Decide whether plans are followed for longer, while their tables stand.
+
+        Planning anew every few rounds can hold a schedule in a cycle below the best. Which pace
+        does not is found by trying both out on the tables as they are.
+        """
+        self.checked = max(self.made, 1.0)
+        longer = min(_LONGER, self.lookahead // self.commitment)
+        if longer < 2:
+            return
+        tables = self.values, self._worth, self.streak_depth, self.depths, cells, self._keys
+        pays = [
+            followed(*tables, self.width, self.lookahead, times * self.commitment, _TRIED)
+            for times in (1, longer)
+        ]
+        self.follow = longer if pays[1] > pays[0] + _BETTER * _TRIED else 1
 
     def _search(self, cells: tuple[int, ...], allowed: Mask | None, reach: int) -> tuple[int, ...]:
         plan = np.empty(reach * self.lookahead, np.int64)
@@ -231,7 +292,7 @@ class RotationUCB(Policy):
             self.width,
             plan,
         )
-        return tuple(plan[: reach * self.commitment].tolist())
+        return tuple(plan[: max(_LONGER, reach) * self.commitment].tolist())
 
     # Learning.
 
@@ -245,6 +306,10 @@ class RotationUCB(Policy):
         self._squared[cell] += reward * reward
         if count >= self._limit_told[cell]:
             self.stale = True
+        if self.pooling != "all":
+            track = self._tracks[pull.subject]
+            track.memory = track.memory or []
+            add_own(track.memory, cell, reward)
 
     def missed(self, pull: Pull, note: Any) -> None:
         """Forget a play whose reward will never come."""
@@ -257,56 +322,12 @@ class RotationUCB(Policy):
         """
         return self._bound
 
-    def _make_tables(self) -> None:
-        """Make the optimistic tables, deepening those that the data ask for."""
-        announce("learning", look_ahead)
-        n, s, q = settle(self.counts, self.sums, self.squares, self.pending)
-        plays, seen = float(n.sum()), int(np.count_nonzero(n))
-        self.reach = min(_FARTHEST_REACH, max(1, int(plays / _PLAYS_PER_LOOKAHEAD)))
-        self.tables += 1
-        while True:
-            table = pooled(n, s, q, STREAKS, self.streak_depth, self.depths)
-            self.values = self._believe(table, plays, seen)
-            price = self._price()
-            if not self._deepen(n, s, price):
-                break
-        self.limits = np.stack([_GROWTH * self.counts, _GROWTH * n])
-        self.stale = False
-        self._bind_limits()
-
-    def _believe(self, table: Floats, plays: float, seen: int) -> Floats:
-        """Return the optimistic value of each (arm, cell)."""
-        counts, sums, squares = table
-        if self.index == "thompson":
-            values = thompson(counts, sums, squares, self.rng)
-        else:
-            level = exploration_level(counts, plays, seen, self.alpha)
-            values = INDICES[self.index](counts, sums, squares, level)
-        streak = values[:, : self.streak_depth]
-        np.minimum.accumulate(streak, axis=1, out=streak)
-        return values
-
-    def _price(self) -> float:
-        """Price the slots under the current values; return the price."""
-        self._worth = np.zeros_like(self.values)
-        self._keys = state_keys(self.n_arms, self.values.shape[1])
-        price, self._bound = price_slots(self.values, self.streak_depth, self.depths, self._worth)
-        self._depth_list = self.depths.tolist()
-        self._plans.clear()
-        return float(price)
-
-    def _deepen(self, n: Floats, s: Floats, price: float) -> bool:
-        """Deepen the tables of the arms whose data ask for it; tell whether any was."""
-        asked = False
-        for arm, depth in enumerate(self._depth_list):
-            if depth < self.max_depth:
-                rest = best_cycle(self.values[arm], self.streak_depth, depth, price)[2]
-                if wants_depth(n[arm], s[arm], STREAKS + depth - 1, rest == depth):
-                    self.depths[arm] = deeper(depth, self.max_depth)
-                    asked = True
-        return asked
-
     # Keeping.
+
+    def check_kept(self, track: Track, notes: Sequence[Any]) -> None:
+        """Refuse a subject whose own rewards cannot be what it was paid."""
+        if self.pooling != "all" and track.memory is not None:
+            check_own(track.memory, self.counts.size)
 
     def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was seen and believed."""
@@ -321,9 +342,13 @@ class RotationUCB(Policy):
         check_counted(self.counts, self.squares)
         check_counted(self.pending, np.zeros_like(self.pending))
         for name, least, most in (
-            ("reach", 1, _FARTHEST_REACH),
-            ("credit", 0, 4 * _FARTHEST_REACH),
+            ("reach", 1, FARTHEST_REACH),
+            ("credit", 0, 4 * FARTHEST_REACH),
             ("tables", 0, FARTHEST),
+            ("follow", 1, _LONGER),
+            ("latest", 0, FARTHEST),
+            ("faded", 0, FARTHEST),
+            ("strength", 0, len(STRENGTHS) - 1),
         ):
             check_whole(name, learned[name], least, PolicyError, most)
         if self.values.min() < 0.0 or self.values.max() > 1.0 or self.limits.min() < 0.0:
@@ -332,48 +357,8 @@ class RotationUCB(Policy):
         if not self.stale or self.limits.any():  # tables have been made
             self._price()
 
-    def _bind(self) -> None:
-        """Make views through which single entries are read and written without NumPy's cost."""
-        self._seen, self._paid = _view(self.counts), _view(self.sums)
-        self._squared, self._out = _view(self.squares), _view(self.pending)
-        self._plans: dict[tuple[tuple[int, ...], Mask | None, int], tuple[int, ...]] = {}
-        self._depth_list = self.depths.tolist()
-        self._bound = 1.0
-        self._bind_limits()
-
-    def _bind_limits(self) -> None:
-        self._limit_told, self._limit_all = _view(self.limits[0]), _view(self.limits[1])
-
-    def _cell(self, arm: int, tau: int) -> int:
-        """Return where the raw state of ``arm`` is kept."""
-        base = arm * (STREAKS + self.max_depth)
-        if tau > 0:
-            return base + STREAKS - 1 + (tau if tau < self.max_depth else self.max_depth)
-        return base + (min(-tau, STREAKS) or 1) - 1
-
-    def _absorb(self, prior: Prior) -> None:
-        """Count the observations of a prior as seen."""
-        low, high = self.rewards
-        streaks = np.minimum(np.arange(prior.streak_counts.shape[1]), STREAKS - 1)
-        rests = STREAKS + np.minimum(np.arange(prior.rest_counts.shape[1]), self.max_depth - 1)
-        for where, counts, sums in (
-            (streaks, prior.streak_counts, prior.streak_sums),
-            (rests, prior.rest_counts, prior.rest_sums),
-        ):
-            for column, state in enumerate(where.tolist()):
-                n = counts[:, column]
-                paid = np.clip((sums[:, column] - low * n) / (high - low), 0.0, n)
-                self.counts[:, state] += n
-                self.sums[:, state] += paid
-                self.squares[:, state] += paid  # as rewards of 0 or 1
-
-
-def _view(table: Floats) -> Any:
-    """Return a flat view of ``table`` whose entries are plain floats."""
-    return memoryview(table.reshape(-1))  # type: ignore[arg-type]
-
 
 def _index(name: str) -> IndexName:
     """Return ``name`` if it is an index."""
-    check_choice("index", name, (*INDICES, "thompson"), PolicyError)
+    check_choice("index", name, ("reservation", *INDICES, "thompson"), PolicyError)
     return name  # type: ignore[return-value]

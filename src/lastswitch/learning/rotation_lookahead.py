@@ -143,6 +143,41 @@ def look_ahead(
     return float(scores[0])
 
 
+@jit
+def followed(
+    values: NDArray[np.float64],
+    worth: NDArray[np.float64],
+    streaks: int,
+    depths: NDArray[np.int64],
+    start: NDArray[np.int64],
+    keys: NDArray[np.uint64],
+    width: int,
+    lookahead: int,
+    commitment: int,
+    rounds: int,
+) -> float:
+    """Return what ``rounds`` of planning, playing ``commitment`` rounds and planning anew earn.
+
+    That is the pay if the tables were true, plus the potentials of the last state.
+    """
+    cells, plan = start.copy(), np.empty(lookahead, np.int64)
+    allowed = np.ones(cells.size, np.bool_)
+    pay = 0.0
+    for t in range(rounds):
+        at = t % commitment
+        if at == 0:
+            look_ahead(values, worth, streaks, depths, cells, allowed, keys, width, plan)
+        for arm in range(cells.size):
+            if arm == plan[at]:
+                pay += values[arm, cells[arm]]
+                cells[arm] = _played(cells[arm], streaks)
+            else:
+                cells[arm] = _idle(cells[arm], streaks, depths[arm])
+    for arm in range(cells.size):
+        pay += worth[arm, cells[arm]]
+    return pay
+
+
 def look_ahead_reference(
     values: NDArray[np.float64],
     worth: NDArray[np.float64],

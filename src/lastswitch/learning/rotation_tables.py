@@ -51,7 +51,7 @@ def settle(
 
 
 @jit
-def pooled(
+def gathered(
     n: NDArray[np.float64],
     s: NDArray[np.float64],
     q: NDArray[np.float64],
@@ -61,14 +61,10 @@ def pooled(
 ) -> NDArray[np.float64]:
     """Return counts, sums and squares per (arm, cell), stacked.
 
-    The last streak cell and the last rest cell pool what is deeper. A rest beyond the first few
-    borrows up to two observations from the rests around it: curves that end early then cost
-    little, and one that has a surprise deep down still shows it. A cell seen at all is granted a
-    fraction of a success.
+    The last streak cell and the last rest cell pool what is deeper.
     """
     n_arms, raw = n.shape
-    cells = streaks + depths.max()
-    table = np.zeros((3, n_arms, cells))
+    table = np.zeros((3, n_arms, streaks + depths.max()))
     for arm in range(n_arms):
         last_rest = streaks + depths[arm] - 1
         for state in range(raw):
@@ -79,6 +75,28 @@ def pooled(
             table[0, arm, cell] += n[arm, state]
             table[1, arm, cell] += s[arm, state]
             table[2, arm, cell] += q[arm, state]
+    return table
+
+
+@jit
+def pooled(
+    n: NDArray[np.float64],
+    s: NDArray[np.float64],
+    q: NDArray[np.float64],
+    raw_streaks: int,
+    streaks: int,
+    depths: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return what :func:`gathered` does, with a little help for indices that judge cells singly.
+
+    A rest beyond the first few borrows up to two observations from the rests around it: curves
+    that end early then cost little, and one that has a surprise deep down still shows it. A cell
+    seen at all is granted a fraction of a success.
+    """
+    table = gathered(n, s, q, raw_streaks, streaks, depths)
+    n_arms, raw = n.shape
+    for arm in range(n_arms):
+        last_rest = streaks + depths[arm] - 1
         for cell in range(streaks + _LONE_RESTS, last_rest + 1):
             middle = raw_streaks + cell - streaks
             near_n, near_s, near_q = 0.0, 0.0, 0.0

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
+from numpy.typing import ArrayLike
 
 from lastswitch._progress import Progress, Report
 from lastswitch.errors import InfeasibleError, PlanError, RuleError, UndecidedError
@@ -130,12 +130,16 @@ Options = tuple["Iterable[Rule] | None", "int | tuple[int, int] | None", "float 
 
 
 def plan_ruled_cycle(
-    bandit: Bandit, length: int, arms: list[int], options: Options, *, gap: float, clock: Clock
+    bandit: Bandit,
+    length: int,
+    allowed: ArrayLike | None,
+    options: Options,
+    *,
+    gap: float,
+    clock: Clock,
 ) -> Plan:
-    """Plan a cycle of ``length`` rounds under rules, with the arms given."""
+    """Plan a cycle of ``length`` rounds under rules, with the arms allowed, in all or by round."""
     rules, plays, silence = options
-    allowed = np.zeros((length, bandit.n_arms), np.bool_)
-    allowed[:, arms] = True
 
     def tell(progress: Progress) -> None:
         if progress.value is not None and progress.bound is not None:

@@ -1,0 +1,327 @@
+r"""What an arm's states may pay: where its curve may change, and what looking is worth.
+
+**Posterior.** Lay an arm's states on one axis: streaks from the longest to the first repeat, then
+rests 1, 2, …. Between two neighbours the pay changes with probability :math:`h`, one of a few
+hazards that are equally likely beforehand, and less between long rests (:math:`4 h / r` beyond rest
+:math:`r = 4`). Between two changes lies a *segment*, whose states share one pay, uniform on [0, 1].
+A segment with :math:`n` rewards of sum :math:`s` has likelihood :math:`B(1 + s, 1 + n - s)`, so
+sums over all ways to cut the axis into segments take :math:`O(L^2)`. The pay of a state is then
+a mixture of Beta distributions, one for every segment that covers it: states that pay alike share
+what was seen of them, and a state unlike its neighbours is soon believed for itself.
+
+**Reservation index.** The value of a state is the :math:`U` at which paying :math:`U - m` for one
+look, :math:`m` its mean, is just worth what the look may win,
+
+.. math:: U - m = N \sum_j w_j \frac{E_j[(\mu - U)_+]}{1 + \kappa n_j},
+
+over the components :math:`j` of its mixture, :math:`w_j` their weights and :math:`n_j` the rewards
+behind them. :math:`N` is how many later plays would profit. A look teaches less the more is known,
+which is what :math:`1 + \kappa n_j` says. The right side falls in :math:`U`, so there is one
+solution, and Newton's method comes up to it from :math:`m` without overshooting.
+
+The posterior alone would give up too soon on a state that is unlike its neighbours and was unlucky
+when first seen. So one more component, of small and fixed weight, takes each state for itself. And
+short rests, of which there are few, are worth 1 until they are seen; a longer one never seen is
+judged by its neighbours at once, because seeing each of many long rests costs many rounds.
+
+Cells are those of :mod:`lastswitch.learning.rotation_price`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._kernels import inner, jit
+from lastswitch.learning.indices import Floats
+
+#: How likely the pay changes from one state to the next: rarely, often, nearly always.
+HAZARDS = (0.2, 0.6, 0.9)
+#: Changes are rarer, in proportion, beyond this rest.
+_EVEN_RESTS = 4
+#: How fast a look teaches less as rewards accumulate (κ).
+_TAUGHT = 0.1
+#: The weight of a state taken for itself; it falls beyond the same rest as changes do.
+_ALONE = 0.05
+#: Rests up to this one are to be seen before they are judged.
+_CURIOUS = 4
+#: Later plays that profit from a look, per play so far and state seen.
+PROFIT = 10.0
+#: What moves an index by less than this is left out of it.
+_SMALL = 3e-4
+_RARE = 1e-12
+_NEWTON_STEPS = 12
+_CLOSE = 1e-5
+#: A Beta distribution of this many rewards, that many of each kind, is taken for a normal one.
+_MANY, _BOTH = 40.0, 4.0
+_TINY = 1e-300
+
+
+@inner
+def _continued(a: float, b: float, x: float) -> float:
+    """Return the continued fraction of the incomplete beta function (Lentz's method)."""
+    c = 1.0
+    d = 1.0 - (a + b) * x / (a + 1.0)
+    d = 1.0 / (d if abs(d) > _TINY else _TINY)
+    total = d
+    for k in range(1, 300):
+        for term in (
+            k * (b - k) * x / ((a - 1.0 + 2 * k) * (a + 2 * k)),
+            -(a + k) * (a + b + k) * x / ((a + 2 * k) * (a + 1.0 + 2 * k)),
+        ):
+            d = 1.0 + term * d
+            d = 1.0 / (d if abs(d) > _TINY else _TINY)
+            c = 1.0 + term / c
+            c = c if abs(c) > _TINY else _TINY
+            total *= c * d
+        if abs(c * d - 1.0) < 1e-7:
+            break
+    return total
+
+
+@jit
+def excess(a: float, b: float, log_beta: float, u: float) -> tuple[float, float]:
+    """Return E[(μ - u)₊] and P(μ > u) of a Beta(a, b) variable, 0 < u < 1."""
+    n = a + b
+    if n > _MANY and a > _BOTH and b > _BOTH:
+        mean = a / n
+        deviation = math.sqrt(mean * (1.0 - mean) / (n + 1.0))
+        z = (u - mean) / deviation
+        above = 0.5 * math.erfc(z * math.sqrt(0.5))
+        density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+        return max(deviation * (density - z * above), 0.0), above
+    front = math.exp(a * math.log(u) + b * math.log1p(-u) - log_beta)
+    if u < (a + 1.0) / (n + 2.0):
+        above = 1.0 - front * _continued(a, b, u) / a
+    else:
+        above = front * _continued(b, a, 1.0 - u) / b
+    # P(μ' > u) of Beta(a + 1, b) is P(μ > u) + front / a.
+    return max(a / n * (above + front / a) - u * above, 0.0), above
+
+
+@inner
+def _log_beta(n: float, s: float) -> float:
+    if n <= 0.0:
+        return 0.0
+    return math.lgamma(1.0 + s) + math.lgamma(1.0 + n - s) - math.lgamma(2.0 + n)
+
+
+@jit
+def segment_weights(
+    n: Floats, s: Floats, log_betas: Floats, hazards: Floats, streaks: int, first: int
+) -> Floats:
+    """Return how likely each segment, from one place on the axis to another, is one of the cut.
+
+    ``n`` and ``s`` are cumulative along the axis, from 0; ``log_betas[i, j]`` is filled with the
+    likelihood of the segment from i to j. The axis begins ``first`` places into the streaks.
+    """
+    length = n.size - 1
+    for i in range(length):
+        for j in range(i, length):
+            log_betas[i, j] = _log_beta(n[j + 1] - n[i], s[j + 1] - s[i])
+    weights = np.zeros((length, length))
+    share = np.empty((hazards.size, length, length))
+    evidence = np.empty(hazards.size)
+    begins, stays, so_far = np.zeros(length), np.zeros(length), np.zeros(length + 1)
+    for k in range(hazards.size):
+        for p in range(1, length):
+            hazard, rest = hazards[k], p + first - streaks
+            if rest > _EVEN_RESTS:
+                hazard *= _EVEN_RESTS / rest
+            begins[p] = math.log(hazard)
+            stays[p] = stays[p - 1] + math.log1p(-hazard)
+        for j in range(length):
+            most = -np.inf
+            for i in range(j + 1):
+                share[k, i, j] = so_far[i] + begins[i] + stays[j] - stays[i] + log_betas[i, j]
+                most = max(most, share[k, i, j])
+            total = 0.0
+            for i in range(j + 1):
+                share[k, i, j] = math.exp(share[k, i, j] - most)
+                total += share[k, i, j]
+            for i in range(j + 1):
+                share[k, i, j] /= total
+            so_far[j + 1] = most + math.log(total)
+        evidence[k] = so_far[length]
+    evidence = np.exp(evidence - evidence.max())
+    evidence /= evidence.sum()
+    ends = np.empty(length)
+    for k in range(hazards.size):
+        # Backwards: a segment that ends here begins where `share` says.
+        ends[:] = 0.0
+        ends[length - 1] = evidence[k]
+        for j in range(length - 1, -1, -1):
+            for i in range(j + 1):
+                weight = ends[j] * share[k, i, j]
+                weights[i, j] += weight
+                if i > 0:
+                    ends[i - 1] += weight
+    return weights
+
+
+@inner
+def _cell_at(place: int, streaks: int) -> int:
+    """Return the cell at a place of the axis; the places of the cells are the same way round."""
+    return streaks - 1 - place if place < streaks else place
+
+
+@inner
+def _solve(mean: float, a: Floats, b: Floats, log_beta: Floats, scale: Floats, kept: int) -> float:
+    """Return the U > mean at which U - mean = Σ scale · E[(μ - U)₊]; at most 1."""
+    u = mean
+    for _ in range(_NEWTON_STEPS):
+        gap, slope = u - mean, 1.0
+        for k in range(kept):
+            more, above = excess(a[k], b[k], log_beta[k], u)
+            gap -= scale[k] * more
+            slope += scale[k] * above
+        if gap >= -_CLOSE:
+            break
+        u -= gap / slope
+        if u >= 1.0 - 1e-9:
+            return 1.0
+    return u
+
+
+@jit
+def believe(
+    n: Floats, s: Floats, streaks: int, profit: float, arms: int, values: Floats, means: Floats
+) -> None:
+    """Fill in the index and the mean of one arm's cells; those to be seen first stay as they are.
+
+    Parameters
+    ----------
+    n, s
+        Rewards and their sum by cell.
+    streaks
+        How many of the cells are streaks.
+    profit
+        Later plays that would profit from a look at any one state; it is shared out over the
+        ``arms``, or over the rounds of a longer rest.
+    """
+    first = n.size  # longer streaks than were ever seen tell nothing
+    for cell in range(n.size):
+        if n[cell] > 0.0:
+            first = min(first, _cell_at(cell, streaks))
+    length = n.size - first
+    if length == 0:
+        return
+    count, total = np.zeros(length + 1), np.zeros(length + 1)
+    for p in range(length):
+        cell = _cell_at(p + first, streaks)
+        count[p + 1] = count[p] + n[cell]
+        total[p + 1] = total[p] + min(max(s[cell], 0.0), n[cell])
+    log_betas = np.empty((length, length))
+    weights = segment_weights(count, total, log_betas, np.array(HAZARDS), streaks, first)
+    a, b = np.empty(length * length + 1), np.empty(length * length + 1)
+    scale, log_beta = np.empty(length * length + 1), np.empty(length * length + 1)
+    for p in range(length):
+        cell, rest = _cell_at(p + first, streaks), p + first - streaks + 1
+        if n[cell] <= 0.0 and rest <= _CURIOUS:
+            continue
+        mean = 0.0
+        for i in range(p + 1):
+            for j in range(p, length):
+                seen = 2.0 + count[j + 1] - count[i]
+                mean += weights[i, j] * (1.0 + total[j + 1] - total[i]) / seen
+        later, kept = profit / max(arms, rest + 1), 0
+        for i in range(p + 1):
+            for j in range(p, length):
+                weight = weights[i, j]
+                if i == p == j:
+                    weight += _ALONE * min(1.0, _EVEN_RESTS / max(rest, 1))
+                if weight < _RARE:
+                    continue
+                hits, seen = 1.0 + total[j + 1] - total[i], 2.0 + count[j + 1] - count[i]
+                here, wins = hits / seen, later * weight / (1.0 + _TAUGHT * (seen - 2.0))
+                reach = max(here - mean, 0.0) + math.sqrt(here * (1.0 - here) / (seen + 1.0))
+                if wins * reach > _SMALL:
+                    a[kept], b[kept], scale[kept] = hits, seen - hits, wins
+                    log_beta[kept] = log_betas[i, j]
+                    kept += 1
+        means[cell], values[cell] = mean, _solve(mean, a, b, log_beta, scale, kept)
+
+
+@jit
+def believe_arms(
+    n: Floats,
+    s: Floats,
+    streaks: int,
+    depths: NDArray[np.int64],
+    profit: float,
+    again: NDArray[np.bool_],
+    values: Floats,
+) -> None:
+    """Fill in the rows of the arms ``again``: the index of each cell, 1 where it is to be seen."""
+    means = np.empty(n.shape[1])
+    for arm in range(n.shape[0]):
+        if again[arm]:
+            cells = streaks + depths[arm]
+            values[arm] = 1.0
+            believe(n[arm, :cells], s[arm, :cells], streaks, profit, n.shape[0], values[arm], means)
+
+
+def segment_weights_reference(
+    n: Floats, s: Floats, hazards: Sequence[float], streaks: int, first: int
+) -> Floats:
+    """Say what :func:`segment_weights` means: list every cut of the axis, weigh it, add it up.
+
+    ``n`` and ``s`` are by place, not cumulative.
+    """
+    length, cuts = n.size, []
+    for hazard in hazards:
+        rests = np.arange(1, length) + first - streaks
+        changes = hazard * np.minimum(1.0, _EVEN_RESTS / np.maximum(rests, 1))
+        for cut in product([False, True], repeat=length - 1):
+            segments = list(pairwise([0, *(p + 1 for p in range(length - 1) if cut[p]), length]))
+            likely = float(np.log(np.where(cut, changes, 1.0 - changes)).sum())
+            for i, end in segments:
+                hits, misses = s[i:end].sum(), (n - s)[i:end].sum()
+                likely += math.lgamma(1 + hits) + math.lgamma(1 + misses)
+                likely -= math.lgamma(2 + hits + misses)
+            cuts.append((likely, segments))
+    weights, most = np.zeros((length, length)), max(likely for likely, _ in cuts)
+    for likely, segments in cuts:
+        for i, end in segments:
+            weights[i, end - 1] += math.exp(likely - most)
+    return weights / sum(math.exp(likely - most) for likely, _ in cuts)
+
+
+def believe_reference(
+    n: Floats, s: Floats, streaks: int, profit: float, arms: int
+) -> tuple[Floats, Floats]:
+    """Say what :func:`believe` means, by enumeration, exact distributions and bisection.
+
+    Returns the index and the mean of each cell, 1 and NaN where it is to be seen first.
+    """
+    from scipy.stats import beta
+
+    values, means = np.ones(n.size), np.full(n.size, np.nan)
+    if not n.any():
+        return values, means
+    axis = [*range(streaks - 1, -1, -1), *range(streaks, n.size)]
+    weights = segment_weights_reference(n[axis], s[axis], HAZARDS, streaks, 0)
+    for p, cell in enumerate(axis):
+        rest = p - streaks + 1
+        if n[cell] == 0 and rest <= _CURIOUS:
+            continue
+        parts = [
+            (weights[i, j], n[axis[i : j + 1]].sum(), s[axis[i : j + 1]].sum())
+            for i, j in product(range(p + 1), range(p, n.size))
+        ]
+        mean = sum(weight * (1 + hits) / (2 + seen) for weight, seen, hits in parts)
+        parts.append((_ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)), n[cell], s[cell]))
+        weight, seen, hits = np.array(parts).T
+        a, b = 1 + hits, 1 + seen - hits
+        scale = profit / max(arms, rest + 1) * weight / (1 + _TAUGHT * seen)
+        low, high = mean, 1.0
+        for _ in range(40):
+            u = 0.5 * (low + high)
+            more = a / (a + b) * beta.sf(u, a + 1, b) - u * beta.sf(u, a, b)
+            low, high = (u, high) if scale @ more > u - mean else (low, u)
+        values[cell], means[cell] = low, mean
+    return values, means

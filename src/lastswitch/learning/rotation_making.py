@@ -1,0 +1,207 @@
+"""What RotationUCB has seen, and the optimistic tables it makes of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lastswitch._kernels import announce
+from lastswitch.learning.indices import INDICES, Floats, exploration_level, thompson
+from lastswitch.learning.rotation_belief import PROFIT, believe_arms
+from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
+from lastswitch.learning.rotation_pooling import (
+    MOST_WEIGHED,
+    STRENGTHS,
+    likeliest_strength,
+    mixed,
+    own_tables,
+)
+from lastswitch.learning.rotation_price import best_cycle, price_slots
+from lastswitch.learning.rotation_prior import Prior
+from lastswitch.learning.rotation_tables import (
+    STREAKS,
+    deeper,
+    gathered,
+    pooled,
+    settle,
+    wants_depth,
+)
+from lastswitch.learning.tracks import Track
+
+#: Tables are made again when some state has been seen this much more often.
+_GROWTH = 1.1
+#: Plays after which the look-ahead is twice, three times, … as long, and how often it grows so.
+_PLAYS_PER_LOOKAHEAD, FARTHEST_REACH = 10_000, 20
+
+
+class OptimisticTables:
+    """The part of :class:`~lastswitch.learning.RotationUCB` that turns rewards into tables."""
+
+    n_arms: int
+    index: str
+    alpha: float
+    rewards: tuple[float, float]
+    depth: int
+    max_depth: int
+    streak_depth: int
+    memory: float | None
+    pooling: str
+    rng: np.random.Generator
+
+    def _empty(self) -> None:
+        """Start with nothing seen."""
+        shape = (self.n_arms, STREAKS + self.max_depth)
+        self.counts, self.sums = np.zeros(shape), np.zeros(shape)
+        self.squares, self.pending = np.zeros(shape), np.zeros(shape)
+        self.depths = np.full(self.n_arms, self.depth)
+        self.values = np.ones((self.n_arms, self.streak_depth + self.depth))
+        self.limits = np.zeros((2, *shape))
+        #: How many look-aheads far to look, which tables these are, whether they are outdated.
+        self.reach, self.tables, self.stale = 1, 0, True
+        #: Plays when the tables of all arms were made.
+        self.made = 0.0
+        #: The latest round of any subject, and the round up to which what was seen has faded.
+        self.latest, self.faded = 0, 0
+        #: How much others' rewards count for a subject, as a place among `STRENGTHS`.
+        self.strength = 0 if self.pooling == "none" else len(STRENGTHS) - 1
+
+    def _fade(self) -> None:
+        """Let what was seen count for less, by how long ago it was."""
+        if self.memory is None or self.latest == self.faded:
+            return
+        kept = math.exp((self.faded - self.latest) / self.memory)
+        for table in (self.counts, self.sums, self.squares):
+            table *= kept
+        self.faded, self.made = self.latest, 0.0
+
+    def _make_tables(self) -> None:
+        """Make the optimistic tables, deepening those that the data ask for."""
+        announce("learning", look_ahead)
+        self._fade()
+        n, s, q = settle(self.counts, self.sums, self.squares, self.pending)
+        plays = float(n.sum())
+        self.reach = min(FARTHEST_REACH, max(1, int(plays / _PLAYS_PER_LOOKAHEAD)))
+        self.tables += 1
+        again: NDArray[np.bool_] = np.ones(self.n_arms, np.bool_)
+        if self.index == "reservation" and plays < _GROWTH * self.made:
+            told, played = self.limits
+            grown = (self.counts >= told) & (self.counts > 0.0) | (n >= played) & (n > 0.0)
+            again = np.asarray(grown.any(axis=1))
+        else:
+            self.made = plays
+        changed = self._tabulate((n, s, q), again)
+        self.limits[:, changed] = _GROWTH * np.stack([self.counts[changed], n[changed]])
+        self.stale = False
+        self._bind_limits()
+
+    def _make_tables_for(self, own: list[Any] | None, tracks: Sequence[Track]) -> None:
+        """Make the tables of a subject that was paid ``own``, of the subjects on ``tracks``."""
+        announce("learning", look_ahead)
+        n, s, _ = settle(self.counts, self.sums, self.squares, self.pending)
+        plays = float(n.sum())
+        if self.pooling == "partial" and plays >= _GROWTH * self.made:
+            self.made = plays
+            each = max(1, math.ceil(len(tracks) / MOST_WEIGHED))
+            subjects = [own_tables(track.memory, n.shape) for track in tracks[::each]]
+            self.strength = likeliest_strength(subjects, (self.counts, self.sums))
+        n, s = mixed(own_tables(own, n.shape), (n, s), STRENGTHS[self.strength])
+        self._tabulate((n, s, s), np.ones(self.n_arms, np.bool_))
+
+    def _tabulate(
+        self, seen: tuple[Floats, Floats, Floats], again: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Make the tables of the arms ``again``, deepening where asked; return which were made."""
+        changed = again
+        while again.any():
+            self.values = self._believe(seen, again)
+            price = self._price()
+            again = self._deepen(*seen[:2], price)
+            changed = changed | again
+        return changed
+
+    def _believe(self, seen: tuple[Floats, Floats, Floats], again: NDArray[np.bool_]) -> Floats:
+        """Return the optimistic value of each (arm, cell), made anew for the arms ``again``."""
+        streaks = self.streak_depth
+        plays, states = float(seen[0].sum()), int(np.count_nonzero(seen[0]))
+        if self.index == "reservation":
+            counts, sums, _ = gathered(*seen, STREAKS, streaks, self.depths)
+            values = np.ones_like(counts)
+            values[:, : self.values.shape[1]] = self.values
+            profit = PROFIT * plays / max(1, states)
+            believe_arms(counts, sums, streaks, self.depths, profit, again, values)
+        else:
+            counts, sums, squares = pooled(*seen, STREAKS, streaks, self.depths)
+            if self.index == "thompson":
+                values = thompson(counts, sums, squares, self.rng)
+            else:
+                level = exploration_level(counts, plays, states, self.alpha)
+                values = INDICES[self.index](counts, sums, squares, level)
+        streak = values[:, :streaks]
+        np.minimum.accumulate(streak, axis=1, out=streak)
+        return values
+
+    def _price(self) -> float:
+        """Price the slots under the current values; return the price."""
+        self._worth = np.zeros_like(self.values)
+        self._keys = state_keys(self.n_arms, self.values.shape[1])
+        price, self._bound = price_slots(self.values, self.streak_depth, self.depths, self._worth)
+        self._depth_list = self.depths.tolist()
+        self._plans.clear()
+        return float(price)
+
+    def _deepen(self, n: Floats, s: Floats, price: float) -> NDArray[np.bool_]:
+        """Deepen the tables of the arms whose data ask for it; return which were."""
+        asked = np.zeros(self.n_arms, np.bool_)
+        for arm, depth in enumerate(self._depth_list):
+            if depth < self.max_depth:
+                rest = best_cycle(self.values[arm], self.streak_depth, depth, price)[2]
+                if wants_depth(n[arm], s[arm], STREAKS + depth - 1, rest == depth):
+                    self.depths[arm] = deeper(depth, self.max_depth)
+                    asked[arm] = True
+        return asked
+
+    def _bind(self) -> None:
+        """Make views through which single entries are read and written without NumPy's cost."""
+        self._seen, self._paid = _view(self.counts), _view(self.sums)
+        self._squared, self._out = _view(self.squares), _view(self.pending)
+        self._plans: dict[
+            tuple[tuple[int, ...], tuple[bool, ...] | None, int], tuple[int, ...]
+        ] = {}
+        self._depth_list = self.depths.tolist()
+        self._bound = 1.0
+        self._bind_limits()
+
+    def _bind_limits(self) -> None:
+        self._limit_told, self._limit_all = _view(self.limits[0]), _view(self.limits[1])
+
+    def _cell(self, arm: int, tau: int) -> int:
+        """Return where the raw state of ``arm`` is kept."""
+        base = arm * (STREAKS + self.max_depth)
+        if tau > 0:
+            return base + STREAKS - 1 + (tau if tau < self.max_depth else self.max_depth)
+        return base + (min(-tau, STREAKS) or 1) - 1
+
+    def _absorb(self, prior: Prior) -> None:
+        """Count the observations of a prior as seen."""
+        low, high = self.rewards
+        streaks = np.minimum(np.arange(prior.streak_counts.shape[1]), STREAKS - 1)
+        rests = STREAKS + np.minimum(np.arange(prior.rest_counts.shape[1]), self.max_depth - 1)
+        for where, counts, sums in (
+            (streaks, prior.streak_counts, prior.streak_sums),
+            (rests, prior.rest_counts, prior.rest_sums),
+        ):
+            for column, state in enumerate(where.tolist()):
+                n = counts[:, column]
+                paid = np.clip((sums[:, column] - low * n) / (high - low), 0.0, n)
+                self.counts[:, state] += n
+                self.sums[:, state] += paid
+                self.squares[:, state] += paid  # as rewards of 0 or 1
+
+
+def _view(table: Floats) -> Any:
+    """Return a flat view of ``table`` whose entries are plain floats."""
+    return memoryview(table.reshape(-1))  # type: ignore[arg-type]
