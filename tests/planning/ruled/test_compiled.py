@@ -62,7 +62,7 @@ def test_the_cases_cover_what_they_should():
 
 
 def test_a_rule_with_too_much_to_remember_suggests_periods():
-    """Four in any 48 rounds is too much; four in each 48 rounds, or one in any 48, is not."""
+    """Four in any 48 rounds is too much; four in each 48 rounds, or one in any 12, is not."""
     bandit = Bandit([curves.constant(0.5)] * 3, plays=(0, 1))
 
     def arms(rule, repeats=False):
@@ -72,4 +72,4 @@ def test_a_rule_with_too_much_to_remember_suggests_periods():
         with pytest.raises(RuleError, match=r"too much to remember.*every="):
             arms(r.at_most("everyone", 4, within=48), repeats)
         assert arms(r.at_most("everyone", 4, every=48), repeats).length == 96
-        assert arms(r.apart("everyone", 48), repeats).length == 96
+        assert arms(r.apart("everyone", 12), repeats).length == 96

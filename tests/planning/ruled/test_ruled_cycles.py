@@ -13,7 +13,6 @@ from lastswitch import rules as r
 from lastswitch.errors import BlockError, InfeasibleError, RuleError
 from lastswitch.planning.ruled import brute_force, ilp, search
 from lastswitch.planning.ruled.compiled import compiled
-from lastswitch.planning.ruled.cycles import settled
 from lastswitch.planning.ruled.problem import RuledProblem
 from planning.ruled.ruled_cases import ruled_cycles
 
@@ -47,6 +46,18 @@ def test_all_solvers_agree_on_cycles(problem):
         assert answer.bound == pytest.approx(best, abs=1e-9)
         assert problem.value(planned) == pytest.approx(best, abs=1e-6)
         assert bound >= best - 1e-9
+
+
+def settled(rounds, streaks) -> list[int]:
+    """Return the states in which every turn of an endlessly repeated schedule starts."""
+    turns, states = rounds * 2, []
+    for arm, streak in enumerate(streaks):
+        rested, run = 0, 0
+        for arms in turns:
+            rested, run = (0, run + 1) if arm in arms else (rested + 1, 0)
+        # An arm that never rests is in its longest streak.
+        states.append(rested or -(streak if run == len(turns) else run))
+    return states
 
 
 @settings(max_examples=50, deadline=None)
