@@ -31,6 +31,8 @@ from lastswitch.planning.selection import CUT, DROPPED, FLOOR, Found
 #: Entries of the record: best value, bound on every block, and how close is close enough: what sums
 #: may differ by, and as a share of the value.
 VALUE, BOUND, ROUNDING, GAP = 0, 1, 2, 3
+#: More work than any beam takes. (Of a plain integer's value Numba would make a type.)
+AT_ONCE = np.int64(1 << 60)
 
 
 def first_round(
@@ -92,7 +94,7 @@ def go_through(
         cursor[WIDTH] = int(schedule[row, 2])
         ledger[DROPPED], ledger[CUT] = -np.inf, -np.inf
         ledger[FLOOR] = record[VALUE]
-        advance(m, guide, nodes, ways, found, scratch, pair, cursor, ledger, 1 << 60)
+        advance(m, guide, nodes, ways, found, scratch, pair, cursor, ledger, AT_ONCE)
         trace(guide, nodes, ways, cursor, record, place, taken)
         if lowered(record, ledger[DROPPED]):
             return
