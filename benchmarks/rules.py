@@ -1,8 +1,8 @@
 """Planning under rules: time to a proven schedule, ``python -m benchmarks.rules``.
 
 Every solver gets the same problems, one core, in the same run: ``certified``; HiGHS on the flows of
-arms and monitors, rules of one arm folded into its flow (its best form); CP-SAT on the same flows,
-in a process of its own, if OR-Tools is installed. All times include compiling the rules. The radio
+arms and monitors, rules of one arm folded into its flow; CP-SAT on the same flows, in a process of
+its own, if OR-Tools is installed. All times include compiling the rules. The radio
 week shows gaps instead. Options: ``--quick`` for one seed and short limits, ``--alone`` for
 ``certified`` only.
 """
@@ -167,7 +167,8 @@ def main() -> None:
             "Planning under rules",
             "Time to a proven schedule, rules compiled included; where none was proven within "
             f"{limit:g} seconds, the gap left. HiGHS and CP-SAT solve the same flows of arms and "
-            "monitors, the form that suits them best.",
+            "monitors, with rules of one arm folded into its flow; other forms for CP-SAT were "
+            "not tried.",
             {"problems": rows, "radio week": large},
         )
 
