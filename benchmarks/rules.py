@@ -168,7 +168,8 @@ def main() -> None:
             "Time to a proven schedule, rules compiled included; where none was proven within "
             f"{limit:g} seconds, the gap left. HiGHS and CP-SAT solve the same flows of arms and "
             "monitors, with rules of one arm folded into its flow; other forms for CP-SAT were "
-            "not tried.",
+            "not tried. Runs of less than a quarter of a second are repeated and the best counts, "
+            "which on shared cores favours the fastest solver.",
             {"problems": rows, "radio week": large},
         )
 
