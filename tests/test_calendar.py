@@ -1,7 +1,7 @@
 """Calendars: rounds and times of real places, and what is closed there."""
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lastswitch._when import parse_when
 from lastswitch.calendar import Calendar
-from lastswitch.errors import CalendarError, InputTypeError
+from lastswitch.errors import CalendarError, InputTypeError, LastSwitchError
 
 #: (zone, a day on which the clocks go forward, one on which they go back, by how many minutes)
 CHANGES = [
@@ -108,12 +108,13 @@ def walk(zone, day, every, day_starts, days):
 
 @pytest.mark.parametrize(("zone", "forward", "back", "minutes"), CHANGES)
 @pytest.mark.parametrize("every", [15, 30, 60, 120, 720, 1440])
-@pytest.mark.parametrize("day_starts", [0, 1, 4])
+@pytest.mark.parametrize("day_starts", [0, 0.25, 1, 2.5, 4])  # hours, some left out by clocks
 def test_rounds_are_what_a_clock_on_the_wall_says(zone, forward, back, minutes, every, day_starts):
     """Both changes of the clocks, in five zones, against looking at the clock every minute."""
     for day in map(date.fromisoformat, (forward, back)):
         first = day - timedelta(days=1)
-        calendar = Calendar(first, f"{every}min", zone, day_starts=f"{day_starts:02d}:00")
+        clock = f"{int(day_starts):02d}:{int(60 * day_starts % 60):02d}"
+        calendar = Calendar(first, f"{every}min", zone, day_starts=clock)
         expected = [begin for begin, on in walk(zone, first, every, day_starts, 3) if on >= first][
             : 3 * 1440 // every - 4 if every < 720 else 3
         ]
@@ -158,6 +159,13 @@ def test_the_day_ends_at_four():
     assert hours.rounds("2024-06-07", 48) == friday
     assert hours.rounds("fri 02:00-04:00", 48) == (22, 23)
     assert hours.rounds("fri 22:00-05:00", 48) == (18, 19, 20, 21, 22, 23, 24)
+
+
+def test_a_day_may_start_at_a_time_of_python_or_toml():
+    """A time of day is as good as its text."""
+    assert Calendar("2024-06-07", day_starts=time(4)) == Calendar("2024-06-07", day_starts="04:00")
+    with pytest.raises(CalendarError, match="day_starts must be a time of day"):
+        Calendar("2024-06-07", day_starts=time(4, 0, 30))
 
 
 def test_skipped_rounds_are_not_counted():
@@ -414,3 +422,29 @@ def test_the_order_of_questions_does_not_matter(numbers):
     fresh = [Calendar("2024-06-03", "6h", "Europe/Rome", "sun").time(k) for k in numbers]
     one = Calendar("2024-06-03", "6h", "Europe/Rome", "sun")
     assert [one.time(k) for k in numbers] == fresh
+
+
+@pytest.mark.parametrize("value", [None, 0, 2.5, "mon", b"x", [None], {}, np.int64(3), object()])
+@pytest.mark.parametrize(
+    "method", ["time", "span", "day", "round", "say", "length", "starting", "rounds_of_day"]
+)
+def test_arguments_that_make_no_sense_are_refused_by_name(method, value):
+    """Whatever is given, the error is one of ours; whole numbers are rounds."""
+    calendar = Calendar("2024-06-03", zone="Europe/Rome", skip="sun")
+    numbers = method in ("time", "span", "day", "say")
+    if numbers and isinstance(value, int | np.integer):
+        assert getattr(calendar, method)(value)
+        return
+    with pytest.raises(LastSwitchError):
+        getattr(calendar, method)(value)
+
+
+@pytest.mark.parametrize("rules", [None, 5, "sun", [5], ["sun"]])
+def test_only_rules_are_resolved(rules):
+    """A list of rules, and for whole numbers of rounds."""
+    with pytest.raises(InputTypeError, match=r"made with lastswitch\.rules"):
+        Calendar("2024-06-03").resolve(rules, 7)
+    with pytest.raises(CalendarError, match="length must be a whole number"):
+        Calendar("2024-06-03").resolve([], 0)
+    with pytest.raises(InputTypeError, match="resolve needs a Bandit, got str"):
+        Calendar("2024-06-03").resolve([], 7, "station.toml")

@@ -84,7 +84,7 @@ def draw(bandit: ls.Bandit) -> Figure:
         figure = Figure(figsize=(11, 7.6), layout="constrained")
         top, first, second = figure.subfigures(3, 1, height_ratios=[1.6, 0.8, 0.92])
         left, right = top.subplots(1, 2, width_ratios=[1.35, 1])
-        draw_curves(bandit, left).set_title("What a message earns", pad=26)
+        draw_curves(bandit, left).set_title("What a message earns", pad=42)
         bars(right, averages, best.bound)
         timeline(first.subplots(), bandit, rotation, settled, "The best rotation")
         below = second.subplots()

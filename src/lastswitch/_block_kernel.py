@@ -2,40 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch._kernels import jit
-from lastswitch.curves import Curve
-
-
-class PackedCurves(NamedTuple):
-    """Curves laid end to end, so that a kernel can read any of them in any state."""
-
-    values: FloatArray  # rest table, then streak table, arm after arm
-    rest_from: IntArray  # where each arm's rest table begins
-    rest_size: IntArray
-    streak_from: IntArray
-    streak_size: IntArray
-    repeats: BoolArray  # whether the rest table is a season
-
-
-def pack(curves: tuple[Curve, ...]) -> PackedCurves:
-    """Lay ``curves`` end to end."""
-    rest_size = np.array([len(curve.rest) for curve in curves])
-    streak_size = np.array([len(curve.streak) for curve in curves])
-    ends = np.cumsum(rest_size + streak_size)
-    rest_from = ends - rest_size - streak_size
-    return PackedCurves(
-        np.concatenate([[*curve.rest, *curve.streak] for curve in curves]),
-        rest_from,
-        rest_size,
-        rest_from + rest_size,
-        streak_size,
-        np.array([curve.tail == "repeat" for curve in curves]),
-    )
 
 
 @jit

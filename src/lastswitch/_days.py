@@ -98,7 +98,8 @@ class Grid(NamedTuple):
     begin: IntArray
     end: IntArray
     day: IntArray
-    second: IntArray  # of the wall clock, since the day should have begun
+    second: IntArray  # of the wall clock, since the day should have begun; 0 for whole days,
+    # and below 0 for what comes again of the time before a day that begins within it
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,11 @@ class Days:
         days = range(first, max(stop, first), whole)
         edges = [self.begin(day) for day in (*days, first + whole * len(days))]
         kept = [k for k in range(len(days)) if edges[k] < edges[k + 1]]  # a day may be left out
+        if self.every >= DAY:
+            begin = np.array([edges[k] for k in kept], dtype=np.int64)
+            day = np.array([days[k] for k in kept], dtype=np.int64)
+            end = np.append(begin[1:], edges[-1:])[: len(begin)]
+            return Grid(begin, end, day, np.zeros(len(day), dtype=np.int64))
         starts = [self._starts(days[k], edges[k], edges[k + 1]) for k in kept]
         walls = [
             self._walls(moments, edges[k], edges[k + 1])
@@ -177,14 +183,14 @@ class Days:
 
     def _starts(self, day: int, begin: int, end: int) -> IntArray:
         """Return when the rounds of ``day`` begin."""
-        if self.every >= DAY:
-            return np.array([begin])
         steps = np.arange(0, DAY, self.every)
         if end - begin == DAY:
             return begin + steps
-        moments = set()
-        for wall in (day * DAY + self.day_starts + steps).tolist():
-            moments.add(self.instant(wall))
+        moments, zero = set(), day * DAY + self.day_starts
+        # What comes twice may come again after a day has begun within it.
+        for wall in (zero + np.concatenate([steps - DAY, steps])).tolist():
+            if wall >= zero:
+                moments.add(self.instant(wall))
             early, late = self.offsets(wall)
             if early - late >= self.every:
                 moments.add(wall - late)
@@ -192,7 +198,7 @@ class Days:
 
     def _walls(self, moments: IntArray, begin: int, end: int) -> IntArray:
         """Return what the clock shows at ``moments`` of the day from ``begin`` to ``end``."""
-        if end - begin == DAY or self.every >= DAY:
+        if end - begin == DAY:
             return moments + self.offset(begin)
         return np.array([moment + self.offset(moment) for moment in moments.tolist()])
 
@@ -200,4 +206,4 @@ class Days:
 def _seconds(offset: timedelta | None) -> int:
     """Return an offset in whole seconds; every zone of the database has one at any time."""
     assert offset is not None
-    return int(offset.total_seconds())
+    return offset.days * DAY + offset.seconds

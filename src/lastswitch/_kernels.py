@@ -60,7 +60,7 @@ def hot(function: F) -> F:
 
     A call would hand over every array in a dozen words.
     """
-    options = {"_nrt": False, "no_cpython_wrapper": True, "forceinline": True}
+    options = {"_nrt": False, "no_cpython_wrapper": True, "inline": "always"}
     return cast(F, numba.njit(**_OPTIONS | options)(function))
 
 

@@ -17,7 +17,7 @@ from lastswitch.errors import CalendarError
 #: Rounds to look for an open one before saying that there is none: more than two years of days.
 _FAR = 800
 #: Rounds looked up at once, at least.
-_CHUNK = 512
+_CHUNK = 128
 
 #: What days of one period have in common. 1970 began on a Thursday.
 _PERIODS: dict[str, Callable[[IntArray], IntArray]] = {

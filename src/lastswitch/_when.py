@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import TypeAlias
 
 import numpy as np
@@ -106,7 +106,8 @@ class When:
             begin = (part.begin - day_starts) % DAY
             end = begin + part.length
             inside |= part.on(days) & (begin <= seconds) & (seconds < end)
-            inside |= part.on(days - 1) & (seconds + DAY < end)
+            later = seconds + DAY  # as the day before counts
+            inside |= part.on(days - 1) & (begin <= later) & (later < end)
         return inside
 
 
@@ -138,6 +139,8 @@ def parse_time(text: object, what: str) -> int:
     >>> parse_time("04:00", "day_starts")
     14400
     """
+    if isinstance(text, time) and not text.second:  # as TOML has it: day_starts = 04:00:00
+        text = text.strftime("%H:%M")
     match = re.fullmatch(rf"\s*{_TIME}\s*", text) if isinstance(text, str) else None
     if match is None or not (int(match[1]) < 24 and int(match[2]) < 60):
         raise CalendarError(f"{what} must be a time of day such as '04:00', got {text!r}.")

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_choice, check_list, check_whole, is_number
 from lastswitch._listing import DOZEN, more
+from lastswitch._packed import pack
 from lastswitch._suggest import suggestion
 from lastswitch.curves import Curve, naming_arm
 from lastswitch.errors import BanditError, InputTypeError
@@ -152,6 +153,7 @@ class Bandit:
         states = as_states(tau)
         if len(states) != self.n_arms:
             raise BanditError(f"a state needs one entry per arm ({self.n_arms}), got {tau!r}.")
+        # One by one: asked for round by round, of few arms, this is the quickest.
         pays = map(lambda curve, state: curve(state), self.curves, states.tolist())
         return np.fromiter(pays, dtype=float, count=self.n_arms)
 
@@ -184,10 +186,8 @@ class Bandit:
         check_whole("streak_depth", streak_depth, 0)
         rests = np.arange(1, rest_depth + 1)
         streaks = -np.arange(1, streak_depth + 1)
-        return (
-            np.array([curve(rests) for curve in self.curves]).reshape(self.n_arms, rest_depth),
-            np.array([curve(streaks) for curve in self.curves]).reshape(self.n_arms, streak_depth),
-        )
+        packed = pack(self.curves)
+        return packed.pays(rests[None]), packed.pays(streaks[None])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every curve, rest to the right of zero and streak to the left; return the axes."""
@@ -241,7 +241,11 @@ class Bandit:
             arms += f"\n  and {more(self.n_arms, 'all in bandit.names and bandit.curves')}"
         starts = set(self.initial)
         start = str(starts.pop()) if len(starts) == 1 else str(list(self.initial))
-        return f"Bandit({self.n_arms} arms, {noise} rewards, starting at tau {start}){arms}"
+        least, most = self.plays
+        plays = "" if self.plays == (1, 1) else f", {least} to {most} plays a round"
+        rules = "".join(f"\n  rule: {rule}" for rule in self.rules)
+        opening = f"Bandit({self.n_arms} arms, {noise} rewards, starting at tau {start}{plays})"
+        return f"{opening}{arms}{rules}"
 
 
 def _names(names: Iterable[str] | None, size: int) -> tuple[str, ...]:

@@ -33,8 +33,9 @@ def block_pays(bandit: Bandit, block: ArrayLike, start: Start = "initial") -> Fl
     >>> block_pays(radio, [1, 0, 0], start=[1, 1]).tolist()
     [0.4, 0.9, 0.0]
     """
-    from lastswitch._block_kernel import pack, pays_of_block
+    from lastswitch._block_kernel import pays_of_block
     from lastswitch._kernels import announce
+    from lastswitch._packed import pack
 
     check_bandit("block_pays", bandit)
     state = as_start(start, bandit.start())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -104,11 +104,12 @@ class Calendar:
         every: str = "1d",
         zone: str | None = None,
         skip: WhenLike | When | None = None,
-        day_starts: str = "00:00",
+        day_starts: str | time = "00:00",
     ) -> None:
         seconds, place = parse_every(every), find_zone(zone)
         begins = parse_time(day_starts, "day_starts")
-        closed = None if skip is None or skip in ("", []) else parse_when(skip)
+        words = None if isinstance(skip, str | list) and not skip else skip
+        closed = None if words is None else parse_when(words)
         given = read_time(start, "start")
         days = Days(place, begins, seconds)
         if isinstance(given, datetime):
@@ -262,7 +263,8 @@ class Calendar:
         """
         from lastswitch.rules.eligible import resolved_rules
 
-        return resolved_rules(rules, self, length, bandit)
+        size = check_whole("length", length, 1, CalendarError)
+        return resolved_rules(rules, self, size, bandit)
 
     def length(self, until: str | date) -> int:
         """Return how many rounds, from round 0 on, begin before ``until``; a date is left out.
@@ -312,7 +314,7 @@ class Calendar:
         >>> [number for _, number in shop.rounds_of_day(date(2024, 6, 4))]
         [None, 2, 3]
         """
-        number = day_number(day)
+        number = day_number(read_time(day, "day"))
         every = self._days.grid(number, number + 1).begin
         if not len(every):
             return ()

@@ -91,6 +91,9 @@ class Curve:
         object.__setattr__(self, "tail", tail)
         object.__setattr__(self, "monotone", monotone)
 
+    def __hash__(self) -> int:
+        return self._hash
+
     @classmethod
     def from_delays(cls, values: ArrayLike, tail: Tail = "hold") -> Curve:
         """Build a curve from pay by *delay*, the rounds since the last play.
@@ -140,6 +143,11 @@ class Curve:
         (1, 2)
         """
         return column(tau, len(self.rest), len(self.streak), self.tail == "repeat")
+
+    @cached_property
+    def _hash(self) -> int:  # bandits of many arms are looked up by their curves
+        # Of numbers only: the hash of a text differs from one process to the next.
+        return hash((self.rest, self.streak, self.tail == "repeat"))
 
     @cached_property
     def _values(self) -> tuple[float, ...]:

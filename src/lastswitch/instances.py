@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lastswitch._checks import check_list, check_positive, check_unit, check_whole
+from lastswitch._several import k_delays, k_monotone, k_recovering, play_play_rest
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import MOST_ROUNDS, Curve, constant, naming_arm, periodic, step
@@ -30,9 +31,13 @@ __all__ = [
     "example_2",
     "five_arms",
     "instance",
+    "k_delays",
+    "k_monotone",
+    "k_recovering",
     "never_repeating",
     "pinwheel",
     "pinwheel_sqrt",
+    "play_play_rest",
     "random_bandit",
     "recharging",
     "seasonal",
@@ -317,6 +322,11 @@ _REGISTRY: Mapping[str, _Entry] = {
     "stationary": _Entry(stationary, (_floats,), "stationary:0.2,0.5"),
     "recharging": _Entry(recharging, (_floats, _floats), "recharging:0.8,0.6:2,5"),
     "blocking": _Entry(blocking, (_integers, _floats), "blocking:2,3:0.5,0.9"),
+    "k-recovering": _Entry(
+        k_recovering, (_floats, _floats, int), "k-recovering:0.8,0.6,0.5:2,5,1:2"
+    ),
+    "k-monotone": _Entry(k_monotone, (int, int), "k-monotone:3:2"),
+    "play-play-rest": _Entry(play_play_rest, (), "play-play-rest"),
     "random": _Entry(random_bandit, (str, int, int, int), "random:spike:5:8:0"),
 }
 

@@ -6,7 +6,7 @@ last ``|tau|`` rounds in a row. ``tau = 0`` never arises from play; it reads as 
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,12 +37,22 @@ def moved(tau: Tau, played: bool | BoolArray) -> Tau:
     return np.where(played, np.minimum(tau, 0) - 1, np.maximum(tau, 0) + 1)
 
 
-def column(tau: Tau, rest: int, streak: int, repeats: bool = False) -> Tau:
+@overload
+def column(tau: int, rest: int, streak: int, repeats: bool = ...) -> int: ...
+@overload
+def column(
+    tau: IntArray,
+    rest: int | IntArray,
+    streak: int | IntArray,
+    repeats: bool | NDArray[np.bool_] = ...,
+) -> IntArray: ...
+def column(tau: Any, rest: Any, streak: Any, repeats: Any = False) -> Any:
     """Return where the pay of state ``tau`` stands: the one map from states to tables.
 
     Counted along the ``rest`` columns of τ = 1, 2, … followed by the ``streak`` columns of
     τ = -1, -2, …; a state beyond its table reads the last column (a season: wraps around), τ = 0
-    reads as -1, and so does every rest where there are no ``rest`` columns.
+    reads as -1, and so does every rest where there are no ``rest`` columns. An array of
+    states may come with arrays of sizes, one per arm.
 
     Examples
     --------
@@ -55,7 +65,7 @@ def column(tau: Tau, rest: int, streak: int, repeats: bool = False) -> Tau:
         if tau <= 0 or not rest:
             return rest + min(max(-tau, 1), streak) - 1
         return (tau - 1) % rest if repeats else min(tau, rest) - 1
-    rested = (tau - 1) % rest if repeats else np.clip(tau, 1, rest) - 1
+    rested = np.where(repeats, (tau - 1) % np.maximum(rest, 1), np.clip(tau, 1, rest) - 1)
     return np.where(np.minimum(tau, rest) > 0, rested, rest + np.clip(-tau, 1, streak) - 1)
 
 

@@ -67,7 +67,7 @@ def test_calibrated_block(family, streaks, size):
     horizon = horizon_for(size)
     for seed in SEEDS:
         bandit = drawn(family, ARMS, 5, seed)
-        plan = ls.plan_block(bandit, size, distinct_start=streaks)
+        plan = ls.plan_block(bandit, size, start="unknown", distinct_start=streaks)
         earned = average(bandit, plan.block, horizon)
         floor = theory.calibrated_block_floor(
             optimum(bandit, horizon)[0], bandit, horizon, size, streaks=streaks

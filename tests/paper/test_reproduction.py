@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import lastswitch as ls
-from lastswitch.cli import main
 from lastswitch.errors import ExperimentError
 from lastswitch.experiments.plots import spread
 from lastswitch.paper.figures import COLOURS, PICTURES, figure_1
@@ -25,12 +24,9 @@ pytestmark = pytest.mark.xdist_group("reproduction")
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """Reproduce the paper, small, from the command line."""
-    folder = tmp_path_factory.mktemp("results")
-    asked = ["reproduce", "--quick", "--horizon", "132", "--jobs", "2", "--out", str(folder)]
-    assert main(asked) == 0
-    return folder
+def results(reproduced):
+    """Return the folder of the paper reproduced, small."""
+    return reproduced[0]
 
 
 @pytest.fixture(scope="module")
@@ -93,13 +89,13 @@ def test_the_paper_is_run_at_the_paper_settings():
     parts = paper_experiments()
     five, two = parts["five-arms"].experiment, parts["two-arms"].experiment
     assert (five.horizon, two.horizon, five.runs, two.runs) == (5112, 5060, 10, 10)
-    blocks = {
-        (key, name): factory.keywords["block"]
+    lengths = {
+        (key, name): factory.keywords["length"]
         for key, part in parts.items()
         for name, factory in part.experiment.policies.items()
-        if "block" in getattr(factory, "keywords", {})
+        if "length" in getattr(factory, "keywords", {})
     }
-    assert blocks == {
+    assert lengths == {
         ("five-arms", "ISI-CombUCB1"): 4,
         ("five-arms", "CombUCB1"): 3,
         ("five-arms", "CS-worst"): 3,

@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 import lastswitch as ls
 from lastswitch.planning.arm_states import arm_states
+from lastswitch.planning.clock import Clock
 from lastswitch.planning.frequency import total_bound
 from strategies import bandits
 
@@ -54,7 +55,7 @@ def frequency_program(bandit):
 @settings(max_examples=30)
 def test_no_sequence_totals_more_than_the_bound(bandit, horizon, random):
     """Over a horizon, from any start, nothing pays more than the total bound."""
-    bound = total_bound(bandit, horizon, bandit.start())
+    bound = total_bound(bandit, horizon, bandit.start(), Clock(None))
     sequence = [random.randrange(bandit.n_arms) for _ in range(horizon)]
     assert ls.block_reward(bandit, sequence) <= bound + 1e-9
     assert ls.optimal_total(bandit, horizon).value <= bound + 1e-9

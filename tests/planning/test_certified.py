@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,10 +34,47 @@ def hard_problem(n_arms: int = 12, length: int = 40) -> BlockProblem:
     return BlockProblem.from_bandit(bandit, length, "unknown")
 
 
-#: A search so narrow that small problems take several passes and products.
-NARROW = SearchParams(
-    scout=1, narrow=1, widen=2, merge_from=2, merge_size=1e3, merge_growth=1e3, steps=(2, 2)
+#: A search so narrow that small problems take several passes, with pairs and nothing else.
+PAIRS = SearchParams(
+    scout=1,
+    narrow=1,
+    widen=2,
+    steps=(2, 2),
+    pair_from=2,
+    pair_size=1e3,
+    pair_growth=1e3,
+    hard_from=1 << 60,
 )
+#: One that goes on at once with everything there is, in as small doses as possible.
+NARROW = replace(
+    PAIRS,
+    pair_from=1 << 60,
+    hard_from=0,
+    grow_from=(0, 0),
+    merge_size=1e6,
+    merge_most=100_000,
+    merge_beam=5,
+    bundle_steps=3,
+    merge_steps=3,
+    aim_gap=0.0,
+)
+NEVER = (1 << 60, 1 << 60)
+#: Each part on its own, switched off, or so short of room that it fails half-way.
+SEARCHES = {
+    "pairs only": PAIRS,
+    "everything": NARROW,
+    "pairs first": replace(NARROW, pair_from=2, hard_from=50),
+    "no neighbourhoods": replace(NARROW, free_tries=0),
+    "no products": replace(NARROW, grow_from=NEVER),
+    "neighbourhoods only": replace(
+        NARROW, grow_from=NEVER, free_tries=5, free_slots=3, free_width=2
+    ),
+    "products too large": replace(NARROW, merge_most=12, grow_over=1e9, free_tries=0),
+    "some products too large": replace(
+        NARROW, merge_size=4.0, least_overlap=0.0, grow_over=1e2, aim_share=0.5
+    ),
+    "few cuts": replace(NARROW, cuts=(2, 3), bundle_steps=30, merge_steps=20),
+}
 
 
 def test_it_agrees_with_enumeration_on_a_thousand_problems() -> None:
@@ -49,14 +87,41 @@ def test_it_agrees_with_enumeration_on_a_thousand_problems() -> None:
         assert found.bound == pytest.approx(best, abs=close(problem)), seed
 
 
-def test_a_narrow_search_that_must_widen_and_merge_agrees_too() -> None:
-    """Beam, arc deletion and products lose no better block, even with almost no width."""
-    for seed in range(400):
+@pytest.mark.parametrize("time_limit", [None, 1e3])
+@pytest.mark.parametrize("name", SEARCHES)
+def test_no_part_of_the_search_loses_a_better_block(name: str, time_limit: float | None) -> None:
+    """Pairs, products, neighbourhoods and aims (with a limit), on and off: the optimum stays."""
+    for seed in range(120):
         problem = random_problem(np.random.default_rng([seed, 2]), most_blocks=600)
         best = brute_force.solve(problem).bound
-        found = solve_automata(block_automata(problem), params=NARROW)
+        automata = block_automata(problem)
+        found = solve_automata(automata, params=SEARCHES[name], time_limit=time_limit)
         assert problem.value(found.block) == pytest.approx(best, abs=close(problem)), seed
         assert found.bound == pytest.approx(best, abs=close(problem)), seed
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems, name=st.sampled_from(sorted(SEARCHES)), limited=st.booleans())
+def test_any_search_proves_the_optimum(problem: BlockProblem, name: str, limited: bool) -> None:
+    """The same on whatever problems there are."""
+    best = brute_force.solve(problem).bound
+    limit = 1e3 if limited else None
+    found = solve_automata(block_automata(problem), params=SEARCHES[name], time_limit=limit)
+    assert problem.value(found.block) == pytest.approx(best, abs=close(problem))
+    assert found.bound == pytest.approx(best, abs=close(problem))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_growing_product_proves_what_a_beam_does_not(seed: int) -> None:
+    """With the same narrow beam the product ends in a proof; without it a gap is left."""
+    bandit = random_bandit("step", 6, 16, seed)
+    problem = BlockProblem.from_bandit(bandit, 16, "unknown")
+    small = replace(NARROW, most_memory=2_000_000, widen=1_000, free_tries=0)
+    proven = solve_automata(block_automata(problem), params=small)
+    left = solve_automata(block_automata(problem), params=replace(small, grow_from=NEVER))
+    value = problem.value(proven.block)
+    assert proven.bound == pytest.approx(value)
+    assert left.bound >= value - close(problem)
 
 
 @pytest.mark.parametrize("option", [{"time_limit": 1e-9}, {"gap": 0.2}])

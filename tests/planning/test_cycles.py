@@ -1,7 +1,5 @@
 """The best cycle of a length, against enumeration and against the true average."""
 
-import signal
-import threading
 from itertools import product
 
 import numpy as np
@@ -14,8 +12,10 @@ from lastswitch.errors import LastSwitchError, PlanError
 from lastswitch.instances import five_arms
 from lastswitch.planning import clock
 from lastswitch.planning.arm_states import arm_states
-from lastswitch.planning.cycles import cycle_automata, settled_state
+from lastswitch.planning.cycle_automata import cycle_automata
+from lastswitch.planning.cycles import settled_state
 from lastswitch.states import moved
+from planning.interrupting import CtrlC
 from strategies import bandits, blocks, curves
 
 
@@ -119,17 +119,14 @@ def test_out_of_time_gives_a_cycle_and_a_bound():
     assert plan.value <= plan.bound <= 40 * ls.average_bound(bandit) + 1e-6
 
 
-@pytest.mark.parametrize("after", [0.3, 2.5])  # while it scouts, and while it searches
-def test_ctrl_c_returns_the_best_so_far(after):
+@pytest.mark.parametrize("reports", [1, 20])  # while it scouts, and while it searches
+def test_ctrl_c_returns_the_best_so_far(reports):
     """An interrupt ends the search, not the program, and leaves a cycle under a true bound."""
     rng = np.random.default_rng(0)
     bandit = ls.Bandit([ls.Curve(np.sort(rng.random(30)), [0.0]) for _ in range(15)])
-    ls.plan_cycle(bandit, 45, time_limit=0.01)  # compiled before the clock starts
-    interrupt = threading.Timer(after, signal.raise_signal, [signal.SIGINT])
-    interrupt.start()
-    plan = ls.plan_cycle(bandit, 45, time_limit=60.0)
-    interrupt.join()
-    assert plan.seconds < 60.0
+    ctrl_c = CtrlC(reports)
+    plan = ls.plan_cycle(bandit, 45, progress=ctrl_c)
+    assert len(ctrl_c.heard) == reports
     assert plan.value == pytest.approx(ls.cycle_reward(bandit, plan.block))
     assert plan.value <= plan.bound <= 45 * ls.average_bound(bandit) + 1e-6
 
@@ -264,12 +261,28 @@ def test_allowed_means_the_same_everywhere_or_is_refused(allowed):
         ls.RotationUCB(3).ask(allowed=allowed)
 
 
-def test_a_cycle_has_no_mask_by_slot():
-    """The message says what to do instead; a block takes the same mask."""
+@given(bandits(min_arms=2, max_arms=3, max_rest=4), st.integers(1, 5), st.data())
+@settings(max_examples=25, deadline=None)
+def test_a_mask_by_round_is_kept_in_every_turn(bandit, length, data):
+    """The best of the cycles that the table admits, wherever their runs wrap around."""
+    row = st.lists(st.booleans(), min_size=bandit.n_arms, max_size=bandit.n_arms).filter(any)
+    mask = data.draw(st.lists(row, min_size=length, max_size=length))
+    plan = ls.plan_cycle(bandit, length, allowed=mask)
+    cycles = product(*([arm for arm, may in enumerate(slot) if may] for slot in mask))
+    assert plan.value == pytest.approx(max(ls.cycle_reward(bandit, c) for c in cycles), abs=1e-9)
+    assert plan.value == pytest.approx(ls.cycle_reward(bandit, plan.block), abs=1e-9)
+    assert plan.optimal
+    assert plan.repeats
+    assert all(mask[slot][arm] for slot, arm in enumerate(plan.block))
+
+
+def test_a_mask_by_round_needs_a_length_and_a_row_for_each_round():
+    """The message says what to do instead."""
     bandit, mask = many_arms(3), np.ones((4, 3), dtype=bool)
-    with pytest.raises(PlanError, match="a few turns as one block"):
-        ls.plan_cycle(bandit, 4, allowed=mask)
-    assert ls.plan_block(bandit, 4, allowed=mask).optimal
+    with pytest.raises(LastSwitchError, match="shape \\(5, 3\\)"):
+        ls.plan_cycle(bandit, 5, allowed=mask)
+    with pytest.raises(PlanError, match="plan_cycle the length"):
+        ls.best_cycle(bandit, 4, allowed=mask)
 
 
 def test_small_pays_are_not_called_optimal_for_being_small():

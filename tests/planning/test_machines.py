@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.automata import Automata, block_automata
+from lastswitch.planning.bundle import Bundle
+from lastswitch.planning.certified import solve
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import as_machines, compact
+from lastswitch.planning.neighbourhood import Neighbourhoods
+from lastswitch.planning.params import SearchParams
 from lastswitch.planning.prices import Prices
-from lastswitch.planning.products import merged
+from lastswitch.planning.products import BINS, TooLarge, estimated, merged, regrets
 from lastswitch.planning.selection import kth_largest
 from planning.planning_cases import problems
 
@@ -117,11 +121,118 @@ def test_a_product_tightens_the_bound_and_keeps_it_true(problem: BlockProblem) -
 
 
 def test_a_product_beyond_its_limit_is_refused() -> None:
-    """None, instead of more states than allowed."""
+    """Too large, instead of more states than allowed."""
     problem = BlockProblem.from_bandit(random_bandit("uniform", 3, 12, 0), 12, "unknown")
     machines = compact(block_automata(problem))
     assert machines is not None
-    assert merged(Prices(machines), 0, 1, 1, floor=-np.inf, limit=50) is None
+    with pytest.raises(TooLarge):
+        merged(Prices(machines), 0, 1, 1, floor=-np.inf, limit=50)
+    assert merged(Prices(machines), 0, 1, 1, floor=-np.inf, limit=5_000) is not None
+
+
+def test_a_product_that_no_better_block_visits_is_nothing() -> None:
+    """None where the floor is above the best block: that is a proof, and not a failure."""
+    problem = BlockProblem([[0.9], [0.8]], [[0.1], [0.2]], [[0.5] * 6] * 2)
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    prices, best = Prices(machines), brute_force.solve(problem).bound
+    prices.descend(best, 50)
+    assert merged(prices, 0, 1, 1, floor=best - 1e-6, limit=5_000) is not None
+    assert merged(prices, 0, 1, 1, floor=prices.bound + 1e-6, limit=5_000) is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems, steps=st.integers(1, 40), most=st.integers(2, 9))
+def test_a_bundle_bounds_every_block_and_only_falls(
+    problem: BlockProblem, steps: int, most: int
+) -> None:
+    """However many cuts there is room for; and what states are worth is what the prices say."""
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    prices = Bundle(machines, params=SearchParams(cuts=(most, most)))
+    best, before = brute_force.solve(problem).bound, prices.bound
+    prices.descend(best - 1.0, steps)
+    close = 1e-7 * max(1.0, abs(before))
+    assert best - close <= prices.bound <= before
+    again = Prices(machines, prices.price)
+    assert again.bound == prices.bound
+    assert np.array_equal(again.worth, prices.worth)
+
+
+def test_a_bundle_gets_to_the_linear_program_sooner_than_a_subgradient() -> None:
+    """Fifty steps of each: the bundle is much closer to where both end."""
+    problem = BlockProblem.from_bandit(random_bandit("monotone", 8, 30, 0), 30, "unknown")
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    value = problem.value(solve(problem, gap=0.01).block)
+    lowest = Bundle(machines, params=SearchParams(bundle_tolerance=1e-6))
+    lowest.descend(value, 1_000)
+    bundle, subgradient = Bundle(machines), Prices(machines)
+    bundle.descend(value, 50)
+    subgradient.descend(value, 50)
+    assert bundle.bound - lowest.bound < 0.5 * (subgradient.bound - lowest.bound)
+
+
+def product_size(prices: Prices, one: int, other: int, slack: float) -> int:
+    """Count the pairs of states whose regrets sum to less than ``slack``: the reference."""
+    m = prices.machines
+    regrets = []
+    for machine in (one, other):
+        best: dict[int, float] = {int(m.root[machine]): 0.0}
+        by_slot = []
+        for t in range(m.length + 1):
+            total = prices.worth[m.root[machine]]
+            by_slot.append([total - way - prices.worth[s] for s, way in best.items()])
+            after: dict[int, float] = {}
+            for s, way in best.items():
+                arcs = range(m.arc[s], m.arc[s + 1])
+                moves = [(int(m.nxt[a]), m.gain[a] - prices.price[t]) for a in arcs]
+                if m.idle[s] >= 0:
+                    moves.append((int(m.idle[s]), 0.0))
+                for goal, gain in moves:
+                    after[goal] = max(after.get(goal, -np.inf), way + gain)
+            best = after
+        regrets.append(by_slot)
+    return sum(
+        u + v < slack for left, right in zip(*regrets, strict=True) for u in left for v in right
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems, share=st.floats(0.05, 1.5))
+def test_the_size_of_a_product_is_estimated_well(problem: BlockProblem, share: float) -> None:
+    """Within what counting in steps of the slack can blur."""
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    if len(machines.root) < 2:
+        return
+    prices = Prices(machines)
+    slack = share * max(1.0, abs(prices.bound))
+    size = estimated(regrets(prices, 0, slack), regrets(prices, 1, slack))
+    low, high = (product_size(prices, 0, 1, slack * (1 + blur / BINS)) for blur in (-2.5, 2.5))
+    assert low <= size <= high
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems, seed=st.integers(0, 99))
+def test_a_neighbourhood_never_makes_a_block_worse(problem: BlockProblem, seed: int) -> None:
+    """What it returns is feasible and better, and with all slots free it is the best."""
+    automata, rng = block_automata(problem), np.random.default_rng(seed)
+    block = brute_force.solve(problem).block if seed % 3 == 0 else None
+    if block is None:
+        block = [int(rng.choice(np.flatnonzero(row))) for row in problem.allowed]
+    value = automata.value(block)
+    if value == -np.inf:
+        return
+    around = Neighbourhoods(automata, SearchParams(free_slots=3))
+    price, claims = rng.random(problem.length), rng.random((problem.n_arms, problem.length))
+    for _ in range(4):
+        better, work = around.improved(np.asarray(block), price, claims, 1e-9)
+        assert work > 0
+        if better is not None:
+            assert seed % 3, "nothing is better than the best"
+            assert automata.value(better) > value
+            assert problem.value(better) > problem.value(block)
 
 
 def test_a_flat_curve_needs_few_states() -> None:

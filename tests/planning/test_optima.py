@@ -1,7 +1,5 @@
 """True optima against plain definitions, and against every value the paper fixes."""
 
-import signal
-import threading
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise
 from math import gcd
@@ -16,8 +14,10 @@ import lastswitch as ls
 from lastswitch.errors import PlanError, StateError
 from lastswitch.instances import example_1, example_2, five_arms, two_arms
 from lastswitch.planning import walks
+from lastswitch.planning.frequency import Frequencies
+from planning.interrupting import CtrlC
 from planning.optima_reference import best_cycle_mean, best_total, joint_graph, maximum_cycle_mean
-from strategies import bandits
+from strategies import bandits, states
 
 
 def average_of(bandit, cycle):
@@ -291,18 +291,42 @@ def test_optima_out_of_time_are_under_true_bounds(arms):
     assert 0.4 * total.bound < total.value <= total.bound <= 500
 
 
-@pytest.mark.parametrize("call", [ls.optimal_average, lambda b: ls.optimal_total(b, 20_000)])
-def test_ctrl_c_ends_a_search_for_an_optimum(call):
+@pytest.mark.parametrize("reports", [1, 8])
+@pytest.mark.parametrize("horizon", [None, 20_000])
+def test_ctrl_c_ends_a_search_for_an_optimum(horizon, reports):
     """An interrupt while states are listed leaves a schedule under a true bound."""
     rng = np.random.default_rng(0)
     bandit = ls.Bandit([ls.Curve(np.sort(rng.random(12)), [0.0]) for _ in range(12)])
-    ls.optimal_average(bandit, time_limit=0.05)  # compiled before the clock starts
-    interrupt = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
-    interrupt.start()
-    best = call(bandit)
-    interrupt.join()
-    assert 0 < best.value <= best.bound
-    assert best.seconds < 60
+    ctrl_c = CtrlC(reports)
+    if horizon is None:
+        best = ls.optimal_average(bandit, progress=ctrl_c)
+    else:
+        best = ls.optimal_total(bandit, horizon, progress=ctrl_c)
+    assert len(ctrl_c.heard) >= reports
+    assert best.states == 0
+    assert 0 < best.value <= best.bound <= (horizon or 1)
+
+
+def test_a_total_out_of_time_is_bounded_by_the_average():
+    """What no policy can average, and each arm's head start: far below the best pay every round."""
+    rng = np.random.default_rng(0)
+    bandit = ls.Bandit([ls.Curve(np.sort(rng.random(12)), [0.0]) for _ in range(8)])
+    best = ls.optimal_total(bandit, 5000, max_states=5, time_limit=1.0)
+    average = ls.average_bound(bandit)
+    assert best.value <= best.bound <= 5000 * average + 8
+    assert average < 0.9 * max(curve.rest[-1] for curve in bandit.curves)
+
+
+@given(bandits(max_arms=3, max_rest=3, max_streak=2), st.integers(1, 30), st.data())
+@settings(max_examples=40)
+def test_averages_and_head_starts_bound_every_total(bandit, horizon, data):
+    """From any state, over any horizon, at any price of the frequency bound."""
+    start = np.array(data.draw(states(bandit.n_arms)))
+    frequency = Frequencies(bandit.curves)
+    frequency.at(data.draw(st.floats(-1.0, 1.0)))
+    best = ls.optimal_total(bandit, horizon, start)
+    assert best.value <= frequency.total(start, horizon) + 1e-9
+    assert frequency.total(start, horizon) <= horizon
 
 
 def test_a_total_needs_a_start():

@@ -139,6 +139,26 @@ def test_a_plan_draws_a_lane_per_arm() -> None:
     assert sum(len(bars) for bars in filled) == 2 * 9  # the lane's height, and the pay in it
 
 
+def test_a_plan_of_many_arms_draws_those_it_plays() -> None:
+    """A picture of a thousand lanes would show nothing; it says how many there are."""
+    curves = [ls.Curve([0.5 + arm / 4000], [0.0]) for arm in range(1000)]
+    axes = ls.plan_block(ls.Bandit(curves), 6).plot()
+    names = {label.get_text() for label in axes.get_yticklabels()}
+    assert names == {"arm 998", "arm 999"}
+    assert any("2 of 1,000 arms" in text.get_text() for text in axes.texts)
+
+
+@pytest.mark.parametrize("length", [2, 7, 30])
+def test_the_title_of_a_plan_fits_its_figure(length: int) -> None:
+    """However short the cycle, nothing is cut off."""
+    figure = ls.plan_cycle(RADIO, length).plot().get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    box = figure.axes[0]._left_title.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+    assert box.y1 <= figure.bbox.y1
+
+
 def test_a_plan_without_its_problem_cannot_be_drawn() -> None:
     """There are no pays to draw, and the error says so."""
     with pytest.raises(PlanError, match="does not carry its problem"):

@@ -27,6 +27,7 @@ HOSTILE = [
     "🎵 naïve",
     "\t@x",
     "-",
+    "null\x00bell\x07",
 ]
 #: When feeds of these tests were made.
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
@@ -205,6 +206,15 @@ def test_folding_can_be_undone(text):
     folded = fold(line)
     assert folded.replace("\r\n ", "") == line
     assert all(len(piece.encode()) <= 75 for piece in folded.split("\r\n"))
+
+
+def test_lines_are_as_long_as_they_may_be():
+    """75 octets, not one more and, where more is to come, none fewer."""
+    for character, octets in (("x", 1), ("é", 2), ("音", 3), ("🎵", 4)):
+        for length in range(120, 160):
+            first, *others = fold(character * length).split("\r\n")
+            for piece in (first, *others[:-1]):
+                assert 75 - octets < len(piece.encode()) <= 75
 
 
 @given(schedules())

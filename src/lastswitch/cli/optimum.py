@@ -55,7 +55,9 @@ def optimum(
 
 def _text(bandit: Bandit, best: Optimum) -> str:
     """Say the value, how sure it is, and what to play."""
-    names = [bandit.names[arm] for arm in best.block[:_SHOWN]]
-    more = f", … ({len(best.block)} rounds)" if len(best.block) > _SHOWN else ""
+    names = [
+        " + ".join(bandit.names[arm] for arm in arms) or "silence" for arms in best.rounds[:_SHOWN]
+    ]
+    more = f", … ({len(best.rounds)} rounds)" if len(best.rounds) > _SHOWN else ""
     verb = "repeat" if best.repeats else "play"
     return f"{best}\n{verb}: {', '.join(names)}{more}"

@@ -37,10 +37,12 @@ class Anytime(Policy):
     >>> from functools import partial
     >>> from lastswitch.learning import ISICombUCB1
     >>> policy = Anytime(partial(ISICombUCB1, 3, solver="brute-force"), first=50)
+    >>> horizons = []
     >>> for _ in range(160):
     ...     policy.tell(policy.ask().id, 0.5)
-    >>> policy.inner.horizon
-    200
+    ...     horizons.append(policy.inner.horizon)
+    >>> {horizon: horizons.count(horizon) for horizon in horizons}  # rounds so far in each epoch
+    {50: 50, 100: 100, 200: 10}
     """
 
     def __init__(self, factory: Callable[..., Policy], first: int = 128) -> None:

@@ -130,9 +130,12 @@ class CombUCB1(BlockUCB):
 
     Examples
     --------
-    >>> policy = CombUCB1(n_arms=3, length=2)
-    >>> sorted(policy.ask().arm for _ in range(2))  # nothing is known: two arms, both unseen
-    [0, 0]
+    >>> policy = CombUCB1(n_arms=2, length=2)
+    >>> for _ in range(120):
+    ...     pull = policy.ask()
+    ...     policy.tell(pull.id, 1.0 if (pull.arm, pull.tau) == (0, 1) else 0.0)
+    >>> [policy.ask().arm for _ in range(4)]  # what pays: arm 0 after one round of rest
+    [1, 0, 1, 0]
     """
 
     def __init__(
@@ -186,9 +189,12 @@ class CalibratedCombUCB1(BlockUCB):
 
     Examples
     --------
-    >>> policy = CalibratedCombUCB1(n_arms=2, length=2, order=[1, 0])
-    >>> [policy.ask().arm for _ in range(2)]
-    [1, 0]
+    >>> policy = CalibratedCombUCB1(n_arms=3, length=2, order=[2, 1, 0])
+    >>> for _ in range(300):
+    ...     pull = policy.ask()
+    ...     policy.tell(pull.id, 1.0 if (pull.arm, pull.tau) == (0, 1) else 0.0)
+    >>> [policy.ask().arm for _ in range(5)]  # after the order, arm 0 rests for a round and pays
+    [2, 1, 0, 1, 0]
     """
 
     def __init__(
@@ -247,10 +253,12 @@ class DoublePlayCombUCB1(BlockUCB):
 
     Examples
     --------
-    >>> policy = DoublePlayCombUCB1(n_arms=2, length=3)
-    >>> arms = [policy.ask().arm for _ in range(6)]
-    >>> arms[:3] == arms[3:]
-    True
+    >>> policy = DoublePlayCombUCB1(n_arms=2, length=2)
+    >>> for _ in range(240):
+    ...     pull = policy.ask()
+    ...     policy.tell(pull.id, 1.0 if (pull.arm, pull.tau) == (0, 1) else 0.0)
+    >>> [policy.ask().arm for _ in range(4)]  # the best cycle, twice
+    [0, 1, 0, 1]
     """
 
     def __init__(

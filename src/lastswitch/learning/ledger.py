@@ -33,8 +33,10 @@ class Pull(NamedTuple):
 
     Examples
     --------
-    >>> Pull(id="5f0a1c-0", arm=2, tau=1, subject=None).arm
-    2
+    >>> from lastswitch.learning import FixedCycle
+    >>> pull = FixedCycle([2, 0], initial=-1).ask("ann")
+    >>> pull.arm, pull.tau, pull.subject
+    (2, -1, 'ann')
     """
 
     id: str

@@ -79,7 +79,7 @@ def _draw_seen(ax: Axes, fitted: ArmFit, tint: str) -> list[tuple[float, int]]:
             alpha=0.55 if pooled else 1.0,
             capsize=0,
             zorder=3,
-            label="pooled with neighbours" if pooled else "mean and interval",
+            label="pooled" if pooled else "mean and interval",
         )
     return [(x, state.events) for x, state in drawn]
 
@@ -95,7 +95,7 @@ def _draw_used(ax: Axes, fitted: ArmFit) -> None:
         values = np.repeat(fitted.curve(taus), 2)
         for chosen, line, named in (
             (known, "-", "fitted curve"),
-            (~known, ":", "unknown: lower bound"),
+            (~known, ":", "unknown (lower bound)"),
         ):
             if chosen.any():
                 shown = np.where(np.repeat(chosen, 2), values, np.nan)
@@ -127,7 +127,14 @@ def _dress(top: Axes, bottom: Axes, fitted: ArmFit) -> None:
     handles, labels = top.get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     top.legend(
-        unique.values(), unique, loc="lower right", bbox_to_anchor=(1.01, 0.99), ncols=4, fontsize=8
+        unique.values(),
+        unique,
+        loc="lower right",
+        bbox_to_anchor=(1.01, 0.99),
+        ncols=4,
+        fontsize=8,
+        handlelength=1.2,
+        columnspacing=1.0,
     )
     ticks = [t for t in MaxNLocator(nbins=12, integer=True).tick_values(-left, right) if t]
     shown = [t for t in ticks if -left <= t <= right]

@@ -27,6 +27,8 @@ from lastswitch.logs.counts import Counts, Floats, sum_by
 
 #: Events of an arm from which on a subject counts in full towards the arm's level.
 FULL = 3
+# Numbers held at once while groups are summed.
+_AT_ONCE = 4_000_000
 
 
 class Contrast(NamedTuple):
@@ -249,15 +251,11 @@ def fit_within(strata: Strata, pool: NDArray[np.int64], pools: int) -> Fitted:
     kept = pool[strata.column] >= 0
     at, who = pool[strata.column[kept]], strata.who[kept]
     events, total = strata.events[kept], strata.total[kept]
-    order = np.argsort(strata.group[who], kind="stable")
-    bounds = np.searchsorted(strata.group[who][order], np.arange(strata.groups + 1))
-    used = np.flatnonzero(np.diff(bounds))
-    parts = [order[bounds[group] : bounds[group + 1]] for group in used]
-    sums = [_sums(who[part], at[part], events[part], total[part], pools) for part in parts]
-    if not sums:
+    used = np.unique(strata.group[who])
+    if not used.size:
         nothing = np.zeros((strata.groups, pools))
         return Fitted(np.zeros(pools), nothing, nothing)
-    apart = _Sums(*(np.stack(values) for values in zip(*sums, strict=True)))
+    apart = _group_sums(strata.group, used, who, at, events, total, pools)
     whole = _Sums(*(values.sum(axis=0) for values in apart))
     count = sum_by(at, events, pools)
     start = np.divide(sum_by(at, total, pools), count, out=np.zeros(pools), where=count > 0)
@@ -273,23 +271,63 @@ def fit_within(strata: Strata, pool: NDArray[np.int64], pools: int) -> Fitted:
     return Fitted(shape[0] + level[0], pulls, shape_pulls)
 
 
-def _sums(
-    who: NDArray[np.int64], at: NDArray[np.int64], events: Floats, total: Floats, pools: int
+def _group_sums(
+    group: NDArray[np.int64],
+    used: NDArray[np.int64],
+    who: NDArray[np.int64],
+    at: NDArray[np.int64],
+    events: Floats,
+    total: Floats,
+    pools: int,
 ) -> _Sums:
-    """Return the sums of one group's strata."""
-    people, place = np.unique(who, return_inverse=True)
-    seen = sum_by(place * pools + at, events, len(people) * pools)
-    seen = seen.reshape(len(people), pools)
-    many = seen.sum(axis=1)
-    mean = sum_by(place, total, len(people)) / many
-    scaled = seen / many[:, None]
+    """Return the sums of every used group, some groups at a time: as many as memory is cheap for.
+
+    ``group`` is that of every stratum; ``who``, ``at``, ``events`` and ``total`` are the cells.
+    """
+    people = np.unique(who)
+    people = people[np.argsort(group[people], kind="stable")]
+    begin = np.searchsorted(group[people], used)
+    most = int(np.diff(np.append(begin, len(people))).max())
+    place = np.zeros(len(group), dtype=np.int64)  # of a stratum: its group's, then its own in it
+    number = np.searchsorted(used, group[people])
+    place[people] = number * most + np.arange(len(people)) - begin[number]
+    row = place[who]
+    order = np.argsort(row, kind="stable")
+    row, at, events, total = row[order], at[order], events[order], total[order]
+    step = max(_AT_ONCE // (most * pools), 1)
+    sums = []
+    for first in range(0, len(used), step):
+        size = min(step, len(used) - first)
+        cells = slice(*np.searchsorted(row, [first * most, (first + size) * most]))
+        mine = row[cells] - first * most
+        sums.append(_sums(mine, at[cells], events[cells], total[cells], (size, most, pools)))
+    return _Sums(*(np.concatenate(values) for values in zip(*sums, strict=True)))
+
+
+def _sums(
+    row: NDArray[np.int64],
+    at: NDArray[np.int64],
+    events: Floats,
+    total: Floats,
+    shape: tuple[int, int, int],
+) -> _Sums:
+    """Return the sums of each of some groups; ``shape`` is groups, strata in each, pools."""
+    groups, most, pools = shape
+    seen = sum_by(row * pools + at, events, groups * most * pools).reshape(shape)
+    many = seen.sum(axis=2)
+    mean = sum_by(row, total, groups * most).reshape(groups, most) / np.maximum(many, 1e-300)
+    scaled = seen / np.maximum(many, 1e-300)[..., None]
     weight = np.minimum(many, FULL)
+    number = row // most
+    moment = sum_by(number * pools + at, total, groups * pools).reshape(groups, pools)
+    normal = -(scaled.transpose(0, 2, 1) @ seen)
+    normal[:, np.arange(pools), np.arange(pools)] += seen.sum(axis=1)
     return _Sums(
-        np.diag(seen.sum(axis=0)) - scaled.T @ seen,
-        sum_by(at, total, pools) - seen.T @ mean,
-        weight.sum(),
-        weight @ mean,
-        weight @ scaled,
+        normal,
+        moment - np.einsum("gmp,gm->gp", seen, mean),
+        weight.sum(axis=1),
+        np.einsum("gm,gm->g", weight, mean),
+        np.einsum("gm,gmp->gp", weight, scaled),
     )
 
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     )
     from lastswitch.planning.params import SearchParams as SearchParams
     from lastswitch.planning.plan import Plan as Plan, Solution as Solution
-    from lastswitch.planning.problem import BlockProblem as BlockProblem, Terminal as Terminal
+    from lastswitch.planning.problem import BlockProblem as BlockProblem
     from lastswitch.planning.solve import plan_block as plan_block
+    from lastswitch.planning.terminal import Terminal as Terminal
 else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
@@ -30,7 +31,8 @@ else:
             "optima": ["Optimum", "optimal_average", "optimal_total"],
             "params": ["SearchParams"],
             "plan": ["Plan", "Solution"],
-            "problem": ["BlockProblem", "Terminal"],
+            "problem": ["BlockProblem"],
             "solve": ["plan_block"],
+            "terminal": ["Terminal"],
         },
     )

@@ -83,6 +83,11 @@ def checked_length(length: int) -> int:
     return int(length)
 
 
+def held(table: FloatArray, arm: int, index: int) -> float:
+    """Return ``table[arm, index]``, or the row's last entry beyond the end."""
+    return table.item(arm, min(index, table.shape[1] - 1))
+
+
 def _frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return ``array``, read-only."""
     array.flags.writeable = False

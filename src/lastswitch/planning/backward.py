@@ -111,12 +111,48 @@ def best_alone_total(
 
 
 @jit
-def best_used_total(weight: Floats, on_pull: Ints, on_idle: Ints, start: int, rounds: int) -> float:
-    """Return the best total of one arm over ``rounds`` rounds that end with a pull."""
-    n = len(weight)
-    value, following = np.empty(n), weight.copy()  # the last round is a pull
-    for _ in range(rounds - 1):
-        for s in range(n):
-            value[s] = max(weight[s] + following[on_pull[s]], following[on_idle[s]])
-        value, following = following, value
-    return float(following[start])
+def best_alone_totals(
+    weight: Floats,
+    on_pull: Ints,
+    on_idle: Ints,
+    begins: Ints,
+    parts: Ints,
+    starts: Ints,
+    horizon: int,
+    totals: Floats,
+    pulls: Ints,
+) -> None:
+    """Write :func:`best_alone_total` of machine ``parts[j]`` from ``starts[j]``, for every j.
+
+    Machine k has the states ``begins[k]:begins[k + 1]`` and counts them from its first.
+    """
+    for j in range(len(parts)):
+        part = slice(begins[parts[j]], begins[parts[j] + 1])
+        totals[j], pulls[j] = best_alone_total(
+            weight[part], on_pull[part], on_idle[part], starts[j], horizon
+        )
+
+
+@jit
+def best_used_totals(
+    weight: Floats,
+    on_pull: Ints,
+    on_idle: Ints,
+    begins: Ints,
+    rounds: int,
+    low: int,
+    totals: Floats,
+) -> None:
+    """Write the best total of machine ``low + j`` over ``rounds`` that end with a pull, for all j.
+
+    Machines as in :func:`best_alone_totals`, each starting in its state 0, which is τ = -1.
+    """
+    for j in range(len(totals)):
+        begin, end = begins[low + j], begins[low + j + 1]
+        value, following = np.empty(end - begin), weight[begin:end].copy()  # the last is a pull
+        for _ in range(rounds - 1):
+            for s in range(end - begin):
+                played = weight[begin + s] + following[on_pull[begin + s]]
+                value[s] = max(played, following[on_idle[begin + s]])
+            value, following = following, value
+        totals[j] = following[0]

@@ -24,7 +24,8 @@ from lastswitch.planning.greedy import greedy_block, plain_bound
 from lastswitch.planning.params import DEFAULT, SearchParams
 from lastswitch.planning.plan import Plan, Solution, Tell
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.search import ROUNDING, Search, ready
+from lastswitch.planning.record import ROUNDING
+from lastswitch.planning.search import Search, ready
 from lastswitch.planning.tiny import solve_tiny
 
 

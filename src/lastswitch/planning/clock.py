@@ -45,6 +45,7 @@ class Clock:
         self.began = self._told = time.perf_counter()
         self.deadline = math.inf if time_limit is None else self.began + time_limit
         self._report = report
+        self._whole: Clock | None = None
 
     @property
     def seconds(self) -> float:
@@ -67,14 +68,36 @@ class Clock:
             raise OutOfTime
 
     def stop(self) -> None:
-        """Bring the end about, on Ctrl-C: what is left is just enough for an answer."""
+        """Bring the end of the whole call about, on Ctrl-C: just enough is left for an answer."""
         self.deadline = min(self.deadline, time.perf_counter() + GRACE)
+        if self._whole is not None:
+            self._whole.stop()
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Leave what is inside when the time is over, or on Ctrl-C, which ends the call soon.
+
+        Examples
+        --------
+        >>> clock = Clock(60.0)
+        >>> with clock.ending():
+        ...     raise KeyboardInterrupt
+        >>> clock.left < 1
+        True
+        """
+        try:
+            with interrupts():
+                yield
+        except OutOfTime:
+            pass
+        except KeyboardInterrupt:
+            self.stop()
 
     def part(self, share: float, most: float = math.inf) -> Clock:
         """Return a clock for a share of the time left, with the same listener."""
         part = Clock(None, self._report)
         part.deadline = min(part.began + min(self.left * share, most), self.deadline)
-        part.began, part._told = self.began, self._told
+        part.began, part._told, part._whole = self.began, self._told, self
         return part
 
     @property
@@ -91,6 +114,33 @@ class Clock:
 
 
 @contextmanager
+def interrupts() -> Iterator[None]:
+    """Let Ctrl-C come as a KeyboardInterrupt, always.
+
+    Python answers it between two of its own steps. A kernel that hands over arrays takes such
+    steps on its way out, and what it finds there it wraps in a SystemError.
+
+    Examples
+    --------
+    >>> try:
+    ...     with interrupts():
+    ...         raise SystemError("a result with an exception set") from KeyboardInterrupt()
+    ... except KeyboardInterrupt:
+    ...     print("stopped")
+    stopped
+    """
+    try:
+        yield
+    except SystemError as error:
+        reason: BaseException | None = error
+        while reason is not None and not isinstance(reason, KeyboardInterrupt):
+            reason = reason.__cause__ or reason.__context__
+        if reason is None:
+            raise
+        raise KeyboardInterrupt from None
+
+
+@contextmanager
 def running(time_limit: float | None, progress: bool | Report | None, what: str) -> Iterator[Clock]:
     """Yield the clock of a call, its progress shown as asked for.
 
@@ -102,7 +152,7 @@ def running(time_limit: float | None, progress: bool | Report | None, what: str)
     """
     if time_limit is not None:
         _ready()
-    with reporter(progress, what) as report:
+    with reporter(progress, what) as report, interrupts():
         yield Clock(time_limit, None if progress is None or progress is False else report)
 
 

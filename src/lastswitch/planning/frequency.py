@@ -19,17 +19,16 @@ intersecting tangents; any λ at all gives a valid bound, so rounding cannot spo
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_bandit
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.arm_states import ArmStates, arm_states
 from lastswitch.planning.clock import Clock, OutOfTime
 
@@ -37,6 +36,10 @@ if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.curves import Curve
 
+Number = TypeVar("Number", np.float64, np.int64)
+
+#: Steps of one machine between two looks at the clock: some hundredths of a second.
+SLICE = 5_000_000
 _MAX_TANGENTS = 200
 _MAX_ITERATIONS = 1000
 _FLAT = 1e-13
@@ -44,6 +47,8 @@ _FLAT = 1e-13
 
 def average_bound(bandit: Bandit) -> float:
     """Return an upper bound on the average reward of any policy on ``bandit``.
+
+    Several plays a round and silence are counted in; rules, which only lower it, are not.
 
     Examples
     --------
@@ -54,7 +59,26 @@ def average_bound(bandit: Bandit) -> float:
     0.833333
     """
     check_bandit("average_bound", bandit)
-    return frequencies(bandit.curves).least()
+    if bandit.plays == (1, 1):
+        return frequencies(bandit.curves).least()
+    return _places_bound(frequencies(bandit.curves), bandit.plays[1], bandit.silence)
+
+
+def _places_bound(arms: Frequencies, places: int, silence: float) -> float:
+    """Return the bound of several places a round, each of which pays ``silence`` if left empty.
+
+    Every price of a place that is at least what silence pays gives one: then no place is worth
+    more than its price.
+    """
+
+    def at(price: float) -> tuple[float, float]:
+        value, slope = arms.at(price)
+        return value + (places - 1) * price, slope + places - 1
+
+    value, slope = at(silence)
+    if slope >= 0.0:
+        return value
+    return min(value, _least(at, silence, max(arms.most, silence) + 1e-9 * arms.unit))
 
 
 @lru_cache(maxsize=64)  # planning cycles asks for the same arms at every length
@@ -82,9 +106,13 @@ class Frequencies:
         self.kind_of = np.array([place.setdefault(m.behaviour, len(place)) for m in machines])
         self.kinds: list[ArmStates] = [machines[k] for k in np.unique(self.kind_of, True)[1]]
         self.counts = np.bincount(self.kind_of)
-        sizes = [len(machine) for machine in self.kinds]
-        self.begins = np.concatenate([[0], np.cumsum(sizes)])
-        self.pay = np.concatenate([machine.pay for machine in self.kinds])
+        self.sizes = np.array([len(machine) for machine in self.kinds])
+        self.begins = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.pay = self._flat("pay", np.float64)
+        self.on_pull, self.on_idle = (
+            self._flat("on_pull", np.int64),
+            self._flat("on_idle", np.int64),
+        )
         # Pays of any size are brought near 1 by a power of 2, which changes no digit.
         self.unit = power_of_two(float(self.pay.max()))
         self.most = float(self.pay.max())
@@ -93,27 +121,67 @@ class Frequencies:
         self._least: float | None = None
         self._edges = self._graph()
 
+    def _flat(self, name: str, dtype: type[Number]) -> NDArray[Number]:
+        """Return one field of all kinds, one after the other."""
+        entries = chain.from_iterable(getattr(machine, name) for machine in self.kinds)
+        return np.fromiter(entries, dtype=dtype, count=int(self.sizes.sum()))
+
     def _graph(self) -> tuple[IntArray, NDArray[np.int32], NDArray[np.int32]]:
         """Return first edges, targets and labels: each state idles, or is pulled (its label)."""
         n = len(self.pay)
-        shift = np.repeat(self.begins[:-1], np.diff(self.begins))
-        moves = [np.concatenate([getattr(m, way) for m in self.kinds]) for way in _MOVES]
-        target = np.stack([moves[0] + shift, moves[1] + shift], axis=1).astype(np.int32).ravel()
-        label = np.stack([np.full(n, n), np.arange(n)], axis=1).astype(np.int32).ravel()
-        return np.arange(0, 2 * n + 1, 2, dtype=np.int64), target, label
+        moves = np.stack([self.on_idle, self.on_pull], axis=1)
+        target = moves + np.repeat(self.begins[:-1], self.sizes)[:, None]
+        label = np.stack([np.full(n, n), np.arange(n)], axis=1)
+        first = np.arange(0, 2 * n + 1, 2, dtype=np.int64)
+        return first, target.astype(np.int32).ravel(), label.astype(np.int32).ravel()
 
     def at(self, price: float) -> tuple[float, float]:
         """Return the bound at ``price`` and its slope, and remember every kind's share of it."""
+        gains, pulls, _ = self._alone(price)
+        self._prices.append(price)
+        self._gains.append(gains)
+        value = price + math.fsum(self.counts * gains)
+        return value, 1.0 - float(self.counts @ pulls)
+
+    def _alone(self, price: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return each kind's best mean at ``price``, its share of pulls, and every state's bias."""
         from lastswitch.planning.mean_cycle import howard, part_gains
 
         weight = np.append((self.pay - price) / self.unit, 0.0)
         edges = (*self._edges, weight)
         _, choice, gain, bias = howard(*edges, _MAX_ITERATIONS)
         gains, pulls = part_gains(*edges, self.begins, choice, gain, bias)
-        self._prices.append(price)
-        self._gains.append(gains * self.unit)
-        value = price + math.fsum(self.counts * self._gains[-1])
-        return value, 1.0 - float(self.counts @ pulls)
+        return gains * self.unit, pulls, bias * self.unit
+
+    def total(self, start: IntArray, horizon: int) -> float:
+        """Return a bound on the total of ``horizon`` rounds from the states ``start``.
+
+        An arm alone that averages at most g with bias h earns at most g·T + h(start) - min h.
+        """
+        price, _, _ = self.best_price()
+        gains, _, bias = self._alone(price)
+        lead = bias - np.repeat(np.minimum.reduceat(bias, self.begins[:-1]), self.sizes)
+        head_starts = lead[self.begins[self.kind_of] + self.states(start)]
+        average = price + math.fsum(self.counts * gains)
+        return min(horizon * average + math.fsum(head_starts), horizon * self.most)
+
+    def states(self, start: IntArray) -> IntArray:
+        """Return the canonical state of each arm."""
+        kinds, taus = self.kind_of.tolist(), start.tolist()
+        return np.array([self.kinds[k].at(tau) for k, tau in zip(kinds, taus, strict=True)])
+
+    def used(self, price: float, rounds: int, totals: FloatArray, clock: Clock) -> None:
+        """Write what each kind earns in ``rounds`` rounds that it leaves as it found them, at best.
+
+        A pull costs ``price``. The rounds begin after the first pull of a run and end with it.
+        """
+        from lastswitch.planning.backward import best_used_totals
+
+        weight = self.pay - price
+        for part in stretches(self.sizes * rounds):
+            clock.check()
+            moves = self.on_pull, self.on_idle, self.begins
+            best_used_totals(weight, *moves, rounds, part.start, totals[part])
 
     def least(self, clock: Clock | None = None) -> float:
         """Return the least bound; out of time, the least so far."""
@@ -150,8 +218,16 @@ class Frequencies:
         return self._prices[best], float(values[best]), self._gains[best]
 
 
-#: The fields of an arm's machine that hold its moves, idle first.
-_MOVES = ("on_idle", "on_pull")
+def stretches(work: IntArray) -> list[slice]:
+    """Cut a list of tasks where about :data:`SLICE` steps of ``work`` have come together.
+
+    Examples
+    --------
+    >>> stretches(np.array([2, 3, SLICE, 1]))
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    cuts = np.flatnonzero(np.diff(np.cumsum(work) // SLICE)) + 1
+    return [slice(low, high) for low, high in pairwise([0, *cuts.tolist(), len(work)])]
 
 
 def power_of_two(size: float) -> float:
@@ -160,51 +236,53 @@ def power_of_two(size: float) -> float:
     Examples
     --------
     >>> power_of_two(0.9), power_of_two(3e-11) * 2**34, power_of_two(0.0)
-    (1.0, 0.5, 1.0)
+    (1.0, 1.0, 1.0)
     """
     return math.ldexp(1.0, math.frexp(size)[1]) if size > 0 else 1.0
 
 
-def total_bound(bandit: Bandit, horizon: int, start: IntArray, clock: Clock | None = None) -> float:
+def total_bound(bandit: Bandit, horizon: int, start: IntArray, clock: Clock) -> float:
     """Return an upper bound on the total of any policy over ``horizon`` rounds from ``start``.
 
     The same argument as :func:`average_bound`, with each arm's best own schedule over the horizon
-    in place of its best cycle. Out of time, the least bound so far.
+    in place of its best cycle. Out of time, or on Ctrl-C, the least bound so far; the first takes
+    no longer than a few prices.
 
     Examples
     --------
     >>> import lastswitch as ls
     >>> bandit = ls.instances.pinwheel([2, 4])
-    >>> total_bound(bandit, 12, bandit.start())
+    >>> total_bound(bandit, 12, bandit.start(), Clock(None))
     9.0
     """
-    from lastswitch.planning.backward import best_alone_total
+    from lastswitch.planning.backward import best_alone_totals
 
-    machines = [arm_states(curve) for curve in bandit.curves]
-    alone = Counter(
-        (machine, machine.at(int(tau))) for machine, tau in zip(machines, start, strict=True)
-    )
-    tables = [
-        (np.array(m.pay), np.array(m.on_pull), np.array(m.on_idle), state, count)
-        for (m, state), count in alone.items()
-    ]
-    most = max(max(machine.pay) for machine in machines)
-    unit = power_of_two(most)
-    least = [horizon * most]
+    frequency = frequencies(bandit.curves)
+    with clock.ending():
+        frequency.least(clock)
+    least = [frequency.total(start, horizon)]
+    deepest = int(frequency.sizes.max())
+    alike = frequency.kind_of * deepest + frequency.states(start)
+    alone, counts = np.unique(alike, return_counts=True)
+    kinds, states = np.divmod(alone, deepest)
+    parts = stretches(frequency.sizes[kinds] * horizon)
+    best, pulls = np.empty(len(kinds)), np.empty(len(kinds), dtype=np.int64)
 
     def at(price: float) -> tuple[float, float]:
-        value, slope = price * horizon, float(horizon)
-        for pay, on_pull, on_idle, state, count in tables:
-            if clock is not None:
-                clock.check()
-            best, pulls = best_alone_total(pay - price, on_pull, on_idle, state, horizon)
-            value += count * best
-            slope -= count * pulls
+        weight = frequency.pay - price
+        moves = frequency.on_pull, frequency.on_idle, frequency.begins
+        for part in parts:
+            clock.check()
+            best_alone_totals(
+                *(weight, *moves, kinds[part], states[part], horizon), best[part], pulls[part]
+            )
+        value = price * horizon + math.fsum(counts * best)
         least[0] = min(least[0], value)
-        return value, slope
+        return value, float(horizon - counts @ pulls)
 
-    with suppress(OutOfTime):
-        _least(at, -(horizon + 1.0) * unit, most + 1e-9 * unit)
+    with clock.ending():
+        at(frequency.best_price()[0])
+        _least(at, -(horizon + 1.0) * frequency.unit, frequency.most + 1e-9 * frequency.unit)
     return float(least[0])
 
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 UNLIMITED = np.iinfo(np.int64).max
 #: Moves of arms between two looks at the clock: some hundredths of a second.
 SLICE = 5_000_000
+#: Moves of arms that listing the plays of a single state may take; of so many arms that it takes
+#: more, no graph fits in memory but by a rare symmetry.
+MOST_PER_STATE = 4 * SLICE
 _MAX_ARM_STATES = np.iinfo(np.int16).max
 
 
@@ -136,15 +139,19 @@ def joint_graph(
     max_depth: int = UNLIMITED,
     clock: Clock | None = None,
 ) -> JointGraph | None:
-    """List what is reachable from ``origin``; None if that is more than ``max_states`` states.
+    """List what is reachable from ``origin``; None if that is too much.
+
+    That is: more than ``max_states`` states, or so many arms that one state alone takes too long.
 
     Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
     """
     from lastswitch._kernels import announce
     from lastswitch.planning.mean_cycle import expand, index_states
 
-    announce("optimum", expand)
     n_arms, room = len(arms.order), 1024
+    if n_arms * min(n_arms, len(arms.pay)) > MOST_PER_STATE:
+        return None
+    announce("optimum", expand)
     states = np.empty((room, n_arms), dtype=np.int16)
     states[0] = arms.sorted(origin)
     first, target = np.zeros(room + 1, dtype=np.int64), np.empty(room * n_arms, dtype=np.int32)
@@ -152,7 +159,7 @@ def joint_graph(
     table = _index(room)
     index_states(table, states, 1)
     tables = (arms.groups, arms.offset, arms.on_pull, arms.on_idle, max_depth)
-    slice_ = max(1, SLICE // n_arms**2)
+    slice_ = max(1, SLICE // (n_arms * min(n_arms, len(arms.pay))))
     while not expand(*tables, states, first, target, label, table, progress, slice_):
         if clock is not None:
             clock.check()

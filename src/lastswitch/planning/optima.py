@@ -16,9 +16,7 @@ hundred thousand joint states reached, milliseconds for the paper's instances
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -31,11 +29,18 @@ from lastswitch._progress import Report
 from lastswitch.blocks import block_pays, cycle_reward
 from lastswitch.errors import PlanError
 from lastswitch.planning.certificate import Certificate, rounding
-from lastswitch.planning.clock import Clock, OutOfTime, running
+from lastswitch.planning.clock import Clock, running
+from lastswitch.planning.fractions import (
+    LARGEST_DENOMINATOR,
+    as_fraction,
+    closed,
+    cycle_fraction,
+    total_fraction,
+)
 from lastswitch.planning.frequency import frequencies, total_bound
 from lastswitch.planning.joint_states import JointGraph, group_arms, joint_graph, recurrent_state
 from lastswitch.planning.walks import best_cycle_of, best_walk
-from lastswitch.states import Start, as_start, state_after
+from lastswitch.states import Start, as_start
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -48,7 +53,8 @@ SEARCH_SECONDS = 10.0
 SEARCH_LENGTHS = (12, 24, 36, 48)
 #: What share of a time limit may go into listing joint states before a search is tried instead.
 LISTING_SHARE = 0.5
-_LARGEST_DENOMINATOR = 1_000_000
+#: What share of the time left may go into the bound of a total.
+BOUND_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,7 @@ class Optimum(Certificate):
     def __str__(self) -> str:
         what = "average" if self.horizon is None else f"total over {self.horizon} rounds"
         shown = f"{self.value:.6g}"
-        if self.fraction.denominator <= _LARGEST_DENOMINATOR and self.fraction.denominator > 1:
+        if self.fraction.denominator <= LARGEST_DENOMINATOR and self.fraction.denominator > 1:
             shown += f" = {self.fraction}"
         if self.optimal:
             return f"best {what}: {shown} (proven optimal)"
@@ -187,7 +193,7 @@ def optimal_average(
 def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     """Return the best average found in time, from a graph of at most ``limit`` states."""
     graph, ceiling = None, frequencies(bandit.curves)
-    with _until(clock):
+    with clock.ending():
         if clock.limit is not None:  # so that a bound is at hand whatever happens
             ceiling.least(clock.part(LISTING_SHARE))
         arms, part = group_arms(bandit), clock.part(LISTING_SHARE)
@@ -200,7 +206,7 @@ def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     else:
         block, bound = best_cycle_of(graph, clock.part(LISTING_SHARE))
         value = cycle_fraction(bandit, block) / len(block)
-        bound = _closed(value, bound, bandit, len(block), len(graph))
+        bound = closed(value, bound, bandit, len(block), len(graph))
         if bound > float(value) + rounding(bound):  # stopped early: a search may find a better one
             bound = min(bound, ceiling.least(clock))
             other = _long_cycle(bandit, clock)
@@ -265,15 +271,17 @@ def optimal_total(
 def _total(bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock) -> Optimum:
     """Return the best total found in time, from a graph of at most ``limit`` states."""
     graph, walk = None, None
-    with _until(clock):
+    with clock.ending():
         part = clock.part(LISTING_SHARE)
         graph = _graph_from(bandit, taus, limit, rounds, part)
         if graph is not None:
             walk = best_walk(graph, rounds, part)
     if walk is None:
-        graph = None
+        graph, clock = None, _bounded(clock)
+        # First the bound: a search takes all the time it is given.
+        ceiling = total_bound(bandit, rounds, taus, clock.part(BOUND_SHARE))
         block, bound = _long_plan(bandit, rounds, taus, clock)
-        bound = min(bound, total_bound(bandit, rounds, taus, _bounded(clock)))
+        bound = min(bound, ceiling)
     else:
         block, bound = walk
     total = total_fraction(bandit, block, taus)
@@ -318,17 +326,6 @@ def _ruled_total(bandit: Bandit, rounds: int, taus: IntArray, clock: Clock) -> O
     )
 
 
-@contextmanager
-def _until(clock: Clock) -> Iterator[None]:
-    """Leave what is inside when its time is over; on Ctrl-C the call as a whole ends soon."""
-    try:
-        yield
-    except OutOfTime:
-        pass
-    except KeyboardInterrupt:
-        clock.stop()
-
-
 def _graph_from(
     bandit: Bandit, taus: IntArray, limit: int, rounds: int, clock: Clock
 ) -> JointGraph | None:
@@ -340,66 +337,11 @@ def _graph_from(
     return joint_graph(arms, origin, limit, rounds, clock)
 
 
-def as_fraction(pay: float) -> Fraction:
-    """Return ``pay`` as the fraction meant: 0.95 is 19/20, 1/3 is 1/3.
-
-    Examples
-    --------
-    >>> as_fraction(0.95), as_fraction(1 / 3)
-    (Fraction(19, 20), Fraction(1, 3))
-    """
-    exact = Fraction(pay)
-    simple = exact.limit_denominator(_LARGEST_DENOMINATOR)
-    return simple if float(simple) == pay else exact
-
-
-def cycle_fraction(bandit: Bandit, cycle: tuple[int, ...]) -> Fraction:
-    """Return r(B | τ_B), what one turn of ``cycle`` repeated for ever pays, as a fraction.
-
-    Examples
-    --------
-    >>> from lastswitch import Bandit, Curve
-    >>> cycle_fraction(Bandit([Curve([0, 0.9], [0]), Curve([0.3], [0.3])]), (0, 1, 1))
-    Fraction(3, 2)
-    """
-    if len(set(cycle)) == 1:  # an endless streak
-        return len(cycle) * as_fraction(bandit.curves[cycle[0]].streak[-1])
-    return total_fraction(bandit, cycle, state_after(np.ones(bandit.n_arms, dtype=int), cycle))
-
-
-def total_fraction(bandit: Bandit, sequence: tuple[int, ...], start: IntArray) -> Fraction:
-    """Return r(B | start) as a fraction.
-
-    Examples
-    --------
-    >>> from lastswitch import Bandit, Curve
-    >>> bandit = Bandit([Curve([0, 0.9], [0]), Curve([0.3], [0.3])])
-    >>> total_fraction(bandit, (1, 0), bandit.start())
-    Fraction(6, 5)
-    """
-    counts = Counter(block_pays(bandit, sequence, start).tolist())
-    return sum((as_fraction(pay) * count for pay, count in counts.items()), Fraction(0))
-
-
 def _most_states(bandit: Bandit, max_states: int | None) -> int:
     """Return how many joint states may be listed."""
     if max_states is None:
         return MAX_GRAPH_BYTES // (160 + 16 * bandit.n_arms)
     return check_whole("max_states", max_states, 1, PlanError)
-
-
-def _closed(value: Fraction, bound: float, bandit: Bandit, length: int, states: int) -> float:
-    """Return ``bound``, or ``value`` itself if no mean of another cycle can lie in between.
-
-    Means of two cycles of at most ``states`` rounds over a common denominator D differ by
-    at least 1 / (length · states · D) unless they are equal.
-    """
-    pays = {pay for curve in bandit.curves for pay in (*curve.rest, *curve.streak)}
-    common = math.lcm(*(as_fraction(pay).denominator for pay in pays))
-    # As fractions: the common denominator of many pays need not fit in a float.
-    if Fraction(bound - float(value) + 1e-14) * (length * states * common) < 1:
-        return float(value)
-    return max(bound, float(value))
 
 
 def _bounded(clock: Clock) -> Clock:
@@ -409,7 +351,7 @@ def _bounded(clock: Clock) -> Clock:
 
 def _long_cycle(bandit: Bandit, clock: Clock) -> tuple[int, ...]:
     """Return the best cycle found by planning cycles of growing length within the time."""
-    from lastswitch.planning.cycles import search_cycle
+    from lastswitch.planning.cycle_search import search_cycle
 
     clock = _bounded(clock)
     best: tuple[int, ...] = ()
@@ -433,11 +375,11 @@ def _long_plan(
         return plan.block, plan.bound
     cycle = _long_cycle(bandit, clock)
     best, best_total = np.resize(cycle, horizon), -math.inf
-    for k in range(len(cycle)):  # begin with the round that suits the start best
-        sequence = np.resize(np.roll(cycle, -k), horizon)
-        total = float(block_pays(bandit, sequence, start).sum())
-        if total > best_total:
-            best, best_total = sequence, total
-        if clock.over:
-            break
+    with clock.ending():
+        for k in range(len(cycle)):  # begin with the round that suits the start best
+            sequence = np.resize(np.roll(cycle, -k), horizon)
+            total = float(block_pays(bandit, sequence, start).sum())
+            if total > best_total:
+                best, best_total = sequence, total
+            clock.check()
     return tuple(best.tolist()), math.inf

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class SearchParams:
     """How the certified solver divides its effort; no choice changes what its bound promises.
 
-    The defaults were found on seeded random families of 5 to 50 arms and 4 to 100 slots.
+    The defaults were found on seeded random families of 5 to 50 arms and 4 to 100 slots. *Work* is
+    counted in states swept or nodes expanded, so that it is the same on every machine.
 
     Parameters
     ----------
@@ -21,8 +22,7 @@ class SearchParams:
     tiny_share
         Its price of a slot as a share of the best pay there: low enough that arms still claim it.
     large
-        Beyond this many slots times arms the beam alone proves little: the subgradient takes
-        ``long_steps`` more, and machines are minimal from the start.
+        Beyond this many slots times arms machines are minimal from the start, and products wait.
     most_states
         Beyond this many states nothing is built: the answer is a greedy block and a plain bound.
     states_per_second
@@ -34,8 +34,8 @@ class SearchParams:
         Widths: for a first block, of the first pass, and how much wider each pass is.
     beam_room
         Candidates gathered per place in the beam before the worst are dropped.
-    steps, long_steps, more_steps
-        Subgradient steps between scouts, after them for ``large`` ones, and before each later pass.
+    steps, more_steps
+        Subgradient steps between scouts, and before each later pass.
     more_theta, warm_theta
         The largest step size before later passes, and after a warm start.
     patience, shrink, smallest
@@ -46,15 +46,44 @@ class SearchParams:
     first_share
         The first price of a slot, as a share of the best pay there (with more arms than slots all
         of it: everyone then claims too much at anything less).
-    merge_from
-        Nodes of a pass from which on machines are taken together.
-    merge_size, merge_growth, merge_most
-        States a product may have: per node of the pass, so that it costs about as much; per state
-        there was to begin with, so that one that fails costs little; and at most.
-    merge_tries
-        Pairs that may turn out larger before giving up.
-    merge_steps, merge_theta, least_overlap
-        Steps after a product, their first size, and the least claims two machines must share.
+    pair_from, pair_size, pair_growth
+        Nodes of a pass from which on machines are taken together in pairs, and the states all
+        pairs may have: per node of the pass, so that they cost about as much; and per state there
+        was, so that one that fails costs little.
+    pair_tries, pair_overlap, pair_steps, pair_theta
+        Pairs that may turn out larger before giving up, the least claims the two must share, the
+        steps afterwards and their first size.
+    hard_from
+        The width of the beam times the slots squared from which on everything below is tried: the
+        longer the block, the less a wider beam proves.
+    bundle_steps, bundle_tolerance
+        Steps of the bundle method to begin with, and the share of the gap below which what they
+        still promise is nothing.
+    states_per_cut, cuts
+        One cut is kept per so many states, but at least and at most these.
+    grow_from
+        Work of a pass from which on a product is grown: usually, and for ``large`` problems.
+    merge_size, merge_most
+        States a product may have: per work of the last pass, and at most.
+    grow_over, room, least_room
+        Estimates of its size are mostly too large: by how much they may exceed the limit, and what
+        to make room for, as a share of them and at least.
+    first_pairs, next_arms, most_rivals
+        How many pairs, and then machines, are weighed against each other; among how many.
+    least_overlap, few_machines
+        The least claims a machine must share with the product, unless only a few machines are left.
+    merge_steps, merge_rounds, merge_large, merge_trim
+        Steps after a product before arcs are deleted again, if the slack has shrunk to a share;
+        and how often, for small products and for those of more than ``merge_large`` states.
+    merge_beam
+        States of a product from which on a beam looks for a better block first.
+    aim_gap, aim_share
+        With a time limit, while the gap is larger than the one, proofs aim at the other's share.
+    free_tries, free_arms, free_slots, free_states
+        Arms are planned anew until that has failed this often per arm: at most so many arms and
+        slots at a time, and no more if they have too many states.
+    free_steps, free_width
+        The steps and the width of the beam for that.
     trim_again
         Arcs are deleted again once the slack has shrunk to this share, and the machines are
         exchanged for the smaller ones if those have at most this share of the states and arcs.
@@ -83,7 +112,6 @@ class SearchParams:
     widen: int = 5
     beam_room: int = 4
     steps: tuple[int, ...] = (20, 60)
-    long_steps: int = 240
     more_steps: int = 20
     more_theta: float = 0.1
     warm_theta: float = 0.1
@@ -92,14 +120,42 @@ class SearchParams:
     smallest: float = 0.002
     fade: float = 0.95
     first_share: float = 0.8
-    merge_from: int = 2_500
-    merge_size: float = 0.5
-    merge_growth: float = 4.0
-    merge_most: int = 100_000
-    merge_tries: int = 2
-    merge_steps: int = 30
-    merge_theta: float = 0.5
-    least_overlap: float = 0.6
+    pair_from: int = 2_500
+    pair_size: float = 0.5
+    pair_growth: float = 4.0
+    pair_tries: int = 2
+    pair_overlap: float = 0.6
+    pair_steps: int = 30
+    pair_theta: float = 0.5
+    hard_from: int = 5_000_000
+    bundle_steps: int = 100
+    bundle_tolerance: float = 3e-3
+    states_per_cut: int = 250
+    cuts: tuple[int, int] = (32, 100)
+    grow_from: tuple[int, int] = (30_000, 3_000_000)
+    merge_size: float = 0.75
+    merge_most: int = 2_500_000
+    grow_over: float = 2.5
+    room: float = 1.25
+    least_room: int = 500
+    first_pairs: int = 6
+    next_arms: int = 12
+    few_machines: int = 4
+    most_rivals: int = 500
+    least_overlap: float = 0.05
+    merge_steps: int = 20
+    merge_rounds: tuple[int, int] = (2, 4)
+    merge_large: int = 30_000
+    merge_trim: float = 0.8
+    merge_beam: int = 20_000
+    aim_gap: float = 1e-3
+    aim_share: float = 0.75
+    free_tries: int = 2
+    free_slots: int = 30
+    free_arms: int = 16
+    free_states: int = 200_000
+    free_steps: int = 25
+    free_width: int = 100
     trim_again: float = 0.95
     slice: int = 2_000_000
     tell_every: float = 0.1

@@ -10,11 +10,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lastswitch._kernels import ONE, bare, hot, index
+from lastswitch._kernels import ONE, bare, bare_inner, index
 from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
+
+#: Which slots each machine's best path takes, as 0 and 1, or how much of them a mix of paths does.
+ShareArray = NDArray[np.float32]
 
 #: Where `descend` keeps its step size, its count of steps without progress and its best bound.
 THETA, STALLS, BEST = 0, 1, 2
@@ -32,7 +36,8 @@ class Pace(NamedTuple):
 class Descent(NamedTuple):
     """The arrays of a descent: the best prices and the current ones, direction and slope by slot.
 
-    ``worth`` is by state, ``claims`` by machine and slot; ``memo`` is described above.
+    ``worth`` is by state, ``claims`` and ``paths`` (those of the last step) by machine and slot;
+    ``memo`` is described above.
     """
 
     price: FloatArray
@@ -41,6 +46,7 @@ class Descent(NamedTuple):
     slope: FloatArray
     worth: FloatArray
     claims: FloatArray
+    paths: ShareArray
     memo: FloatArray
 
 
@@ -70,59 +76,60 @@ class Prices:
         params: SearchParams = DEFAULT,
     ) -> None:
         m, d = machines, machines.length
-        self.machines = machines
+        self.machines, self.params = machines, params
         price = best_pays(m) if price is None else price
-        self._descent = Descent(
+        self.descent = Descent(
             price=np.array(price, dtype=np.float64),
             trial=np.empty(d),
             direction=np.empty(d),
             slope=np.empty(d),
             worth=np.zeros(len(m.idle)),
             claims=np.zeros((len(m.root), d)) if claims is None else claims.copy(),
+            paths=np.empty((len(m.root), d), np.float32),
             memo=np.empty(3),
         )
-        self._pace = Pace(params.patience, params.shrink, params.smallest, params.fade)
+        self.pace = Pace(params.patience, params.shrink, params.smallest, params.fade)
         self.restart()
 
     def restart(self, theta: float = 1.0) -> None:
         """Forget the step size and the direction, and take stock at the current prices."""
-        self._descent.trial[:] = self._descent.price
-        self._descent.direction[:] = 0.0
-        self._descent.memo[:] = theta, 0.0, np.inf
+        self.descent.trial[:] = self.descent.price
+        self.descent.direction[:] = 0.0
+        self.descent.memo[:] = theta, 0.0, np.inf
         self.descend(np.inf, 1)
 
     def slow_down(self, theta: float) -> None:
         """Take no larger steps than ``theta`` from here on."""
-        self._descent.memo[THETA] = min(self._descent.memo[THETA], theta)
+        self.descent.memo[THETA] = min(self.descent.memo[THETA], theta)
 
     @property
     def price(self) -> FloatArray:
         """The best prices so far, by slot."""
-        return self._descent.price
+        return self.descent.price
 
     @property
     def worth(self) -> FloatArray:
         """What each state is worth at these prices."""
-        return self._descent.worth
+        return self.descent.worth
 
     @property
     def claims(self) -> FloatArray:
         """How often, of late, each machine claimed each slot."""
-        return self._descent.claims
+        return self.descent.claims
 
     @property
     def bound(self) -> float:
         """No block is worth more than this."""
-        return float(self._descent.memo[BEST])
+        return float(self.descent.memo[BEST])
 
     @property
     def exhausted(self) -> bool:
         """Whether the steps have become too small to matter."""
-        return bool(self._descent.memo[THETA] < self._pace.smallest)
+        return bool(self.descent.memo[THETA] < self.pace.smallest)
 
     def descend(self, target: float, steps: int) -> None:
         """Take up to ``steps`` subgradient steps towards a bound of ``target``."""
-        descend(self.machines, self._descent, self._pace, target, steps)
+        descend(self.machines, self.descent, self.pace, target, steps)
 
 
 def best_pays(machines: Machines) -> FloatArray:
@@ -171,7 +178,11 @@ def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int
         sweep(m, price if last else trial, descent.worth)
         if last:
             break
-        bound = claim(m, descent, pace.fade)
+        bound = claim(m, trial, descent.worth, descent.slope, descent.paths)
+        for i in range(len(m.root)):
+            for t in range(d):
+                descent.claims[i, t] *= pace.fade
+                descent.claims[i, t] += (1.0 - pace.fade) * descent.paths[i, t]
         stalls += 1.0
         swept = bound < lowest
         if swept:
@@ -195,7 +206,7 @@ def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int
     memo[THETA], memo[STALLS], memo[BEST] = theta, 0.0, lowest
 
 
-@hot
+@bare_inner
 def sweep(m: Machines, at: FloatArray, worth: FloatArray) -> None:
     """Fill the worth of every state at the prices ``at``, from the last slot back."""
     for t in range(len(at) - 1, -1, -1):
@@ -211,10 +222,11 @@ def sweep(m: Machines, at: FloatArray, worth: FloatArray) -> None:
             worth[s] = best
 
 
-@hot
-def claim(m: Machines, descent: Descent, fade: float) -> float:
-    """Follow every machine's best path; fill slope and claims, and return the bound."""
-    at, worth, slope, claims = descent.trial, descent.worth, descent.slope, descent.claims
+@bare_inner
+def claim(
+    m: Machines, at: FloatArray, worth: FloatArray, slope: FloatArray, paths: ShareArray
+) -> float:
+    """Follow every machine's best path; fill slope and paths, and return the bound."""
     d = len(at)
     bound = 0.0
     for t in range(d):
@@ -224,12 +236,12 @@ def claim(m: Machines, descent: Descent, fade: float) -> float:
         s = m.root[i]
         bound += worth[s]
         for t in range(d):
-            claims[i, t] *= fade
+            paths[i, t] = 0.0
             if m.idle[s] >= 0 and worth[m.idle[s]] == worth[s]:
                 s = m.idle[s]
                 continue
             slope[t] -= 1.0
-            claims[i, t] += 1.0 - fade
+            paths[i, t] = 1.0
             for a in range(m.arc[s], m.arc[s + 1]):
                 if m.gain[a] - at[t] + worth[m.nxt[a]] == worth[s]:
                     s = m.nxt[a]
@@ -237,7 +249,7 @@ def claim(m: Machines, descent: Descent, fade: float) -> float:
     return bound
 
 
-@hot
+@bare_inner
 def move(descent: Descent, reach: float, back: bool) -> None:
     """Move the trial prices by ``reach`` / |dir|^2 along the direction, or go back to the best."""
     price, trial, slope, direction = descent.price, descent.trial, descent.slope, descent.direction

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_bandit, check_flag
-from lastswitch.errors import BlockError, InputTypeError, ProblemError
+from lastswitch._packed import pack
+from lastswitch.errors import BlockError, ProblemError
 from lastswitch.planning._tables import (
     BoolArray,
     FloatArray,
@@ -24,7 +25,9 @@ from lastswitch.planning._tables import (
     checked_mask,
     checked_run,
     checked_table,
+    held,
 )
+from lastswitch.planning.terminal import Terminal, fitting
 from lastswitch.states import Start, as_array, as_start, moved
 
 if TYPE_CHECKING:
@@ -41,52 +44,6 @@ class Pulled(NamedTuple):
     arm: int
     tau: int | None
     pay: float
-
-
-class Terminal:
-    """What each arm's memory is worth when the block ends.
-
-    Parameters
-    ----------
-    rest
-        Table (K, Rt): an arm last pulled ``m`` slots before the last slot adds ``rest[i, m-1]``.
-    streak
-        Table (K, St): an arm pulled in the last slot, ``r`` times in a row, adds
-        ``streak[i, r-1]``.
-    unplayed
-        Vector (K,): an arm not pulled in the block adds ``unplayed[i]``.
-
-    Examples
-    --------
-    >>> Terminal(rest=[[1.0, 2.0]], streak=[[-1.0]], unplayed=[0.5]).rest.shape
-    (1, 2)
-    """
-
-    __slots__ = ("rest", "streak", "unplayed")
-
-    def __init__(self, rest: ArrayLike, streak: ArrayLike, unplayed: ArrayLike) -> None:
-        self.rest: FloatArray = checked_table("terminal.rest", rest, 2)
-        self.streak: FloatArray = checked_table("terminal.streak", streak, 2)
-        self.unplayed: FloatArray = checked_table("terminal.unplayed", unplayed, 1)
-        for name, table in (("rest", self.rest), ("streak", self.streak)):
-            if table.shape[1] == 0:
-                raise ProblemError(
-                    f"terminal.{name} has no column, shape {table.shape}; give at least one "
-                    "value per arm (0 where the memory is worth nothing)."
-                )
-
-    def worth(self, arm: int, memory: int | None) -> float:
-        """Return what ``arm`` adds when the block leaves it in state ``memory``.
-
-        Examples
-        --------
-        >>> Terminal([[1.0, 2.0]], [[-1.0]], [0.5]).worth(0, 7)  # tables hold their last value
-        2.0
-        """
-        if memory is None:
-            return float(self.unplayed[arm])
-        table = self.rest if memory > 0 else self.streak
-        return _held(table, arm, abs(memory) - 1)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -169,7 +126,7 @@ class BlockProblem:
             "run": checked_run(run, n_arms),
             "allowed": checked_mask(allowed, length, n_arms),
             "distinct_start": bool(distinct_start),
-            "terminal": _fitting(terminal, n_arms),
+            "terminal": fitting(terminal, n_arms),
         }
         for name, field in fields.items():
             object.__setattr__(self, name, field)
@@ -207,7 +164,7 @@ class BlockProblem:
             slots = np.arange(length)
             states = np.maximum(tau, 0)[:, None] + slots  # an arm in a streak rests from 0
             states[:, 0] = tau
-            first = np.array([curve(row) for curve, row in zip(bandit.curves, states, strict=True)])
+            first = pack(bandit.curves).pays(states)
         # Streaks hold their last value, so no more columns than the longest table are needed.
         depth = max(len(curve.streak) for curve in bandit.curves)
         rest, streak = bandit.tables(max(length - 2, 1), depth)
@@ -373,7 +330,7 @@ class BlockProblem:
         """Return what ``arm`` pays in ``slot`` from the memory ``tau`` (None: not pulled yet)."""
         if tau is None:
             return self.first.item(arm, slot)
-        return _held(self.rest if tau > 0 else self.streak, arm, abs(tau) - 1)
+        return held(self.rest if tau > 0 else self.streak, arm, abs(tau) - 1)
 
     def _step(self, memory: list[int | None], arm: int, slot: int) -> None:
         """Move every memory on after ``arm`` took ``slot``."""
@@ -427,28 +384,8 @@ class BlockProblem:
                 )
 
 
-def _held(table: FloatArray, arm: int, index: int) -> float:
-    """Return ``table[arm, index]``, or the row's last entry beyond the end."""
-    return table.item(arm, min(index, table.shape[1] - 1))
-
-
 def _view(table: FloatArray) -> FloatArray:
     """Return a read-only view, as every table of a problem is."""
     view = np.ascontiguousarray(table, dtype=np.float64).view()
     view.flags.writeable = False
     return view
-
-
-def _fitting(terminal: Terminal | None, n_arms: int) -> Terminal | None:
-    """Return ``terminal`` after checking that it has one row per arm."""
-    if terminal is None:
-        return None
-    if not isinstance(terminal, Terminal):
-        raise InputTypeError(f"terminal must be a Terminal, got {type(terminal).__name__}.")
-    for name in Terminal.__slots__:
-        rows = getattr(terminal, name).shape[0]
-        if rows != n_arms:
-            raise ProblemError(
-                f"terminal.{name} has {rows} rows and there are {n_arms} arms; give one per arm."
-            )
-    return terminal

@@ -1,4 +1,4 @@
-"""Taking two machines together, so that the bound knows they cannot share a slot.
+"""Taking machines together, so that the bound knows they cannot share a slot.
 
 Prices alone let two arms claim the same slot half the time each. Their product cannot, which
 tightens the bound; it has a state for every pair of states, less those no better block can visit.
@@ -6,6 +6,7 @@ tightens the bound; it has a state for every pair of states, less those no bette
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,19 @@ from lastswitch._kernels import bare, hot
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, Machines, Pause, minimal
+from lastswitch.planning.params import DEFAULT, SearchParams
 from lastswitch.planning.prices import Prices
+
+#: Steps in which regrets are counted.
+BINS = 64
+#: Entries of the cursor of `pair_states`: slot, next pair, and pairs and arcs so far.
+SLOT, NEXT, STATES, ARCS = 0, 1, 2, 3
+#: Pairs looked at between two pauses: some hundredths of a second.
+SLICE = 100_000
+
+
+class TooLarge(Exception):  # noqa: N818 - for whoever asked for the product, never for a caller
+    """A product has more states than it may have."""
 
 
 class Pairs(NamedTuple):
@@ -53,7 +66,8 @@ def merged(
     """Return the machines with ``one`` and ``other`` replaced by their product, at ``one``'s place.
 
     Member ``j`` of ``other`` becomes member ``members + j``. Pairs of states that only blocks
-    worth at most ``floor`` visit are left out. None if the product has more than ``limit`` states.
+    worth at most ``floor`` visit are left out. None if that is all of them: no block is worth more.
+    A product of more than ``limit`` states is :class:`TooLarge`.
     """
     m = prices.machines
     n, n_arcs, d = len(m.idle), len(m.nxt), m.length
@@ -70,9 +84,16 @@ def merged(
     moves = Moves(idle[n:], arc[n:], nxt[n_arcs:], gain[n_arcs:], who[n_arcs:])
     pairs.left[0], pairs.right[0] = m.root[one], m.root[other]
     slack = floor - prices.bound + prices.worth[m.root[one]] + prices.worth[m.root[other]]
-    count = pair_states(m, prices.price, prices.worth, members, slack, pairs, moves)
-    if count < 0:
-        return None
+    pairs.reached[0], pairs.begin[1] = 0.0, 1
+    cursor = np.array([0, 0, 1, 0])
+    while not pair_states(
+        m, prices.price, prices.worth, members, slack, pairs, moves, cursor, SLICE
+    ):
+        if pause is not None:
+            pause()
+    if cursor[SLOT] < d:
+        raise TooLarge
+    count = int(cursor[STATES])
     arcs = int(arc[n + count])
     root = m.root.copy()
     root[one] = n
@@ -92,11 +113,127 @@ def merged(
     return minimal(both, pause)
 
 
+def pairs(
+    claims: FloatArray, members: list[list[int]], params: SearchParams = DEFAULT
+) -> list[tuple[int, int]]:
+    """Return pairs of machines (by their first arm), those that share most claims first."""
+    few = _foremost(claims, params)
+    overlap = np.triu(claims[few] @ claims[few].T, 1)
+    one, other = (overlap > params.pair_overlap).nonzero()
+    order = np.argsort(-overlap[one, other], kind="stable")[: len(claims)].tolist()
+    heads = [members[machine][0] for machine in few]
+    return [(heads[one[k]], heads[other[k]]) for k in order]
+
+
+def _foremost(claims: FloatArray, params: SearchParams) -> IntArray:
+    """Return the machines with most claims, of which there are not too many to compare."""
+    few = np.arange(len(claims))
+    if len(few) > params.most_rivals:
+        few = np.sort(np.argsort(-claims.sum(axis=1), kind="stable")[: params.most_rivals])
+    return few
+
+
+def rivals(
+    prices: Prices, cluster: int | None, floor: float, limit: int, params: SearchParams = DEFAULT
+) -> tuple[int, int, int] | None:
+    """Return the two machines whose product promises most, and how many states to make room for.
+
+    That is much overlap in what they claim, for few states more. With a ``cluster`` that machine
+    is the first of the two. None if no product is worth its size.
+    """
+    claims, n = prices.claims, len(prices.machines.root)
+    few = _foremost(claims, params)
+    if cluster is None:
+        overlap = np.triu(claims[few] @ claims[few].T, 1)
+        one, other = (few[axis] for axis in overlap.nonzero())
+        overlap = overlap[overlap.nonzero()]
+        first = np.argsort(-overlap, kind="stable")[: params.first_pairs]
+    else:
+        other = few[few != cluster]
+        one = np.full_like(other, cluster)
+        overlap = claims[other] @ claims[cluster]
+        first = np.argsort(-overlap, kind="stable")[: params.next_arms]
+    counts: dict[int, FloatArray] = {}
+    best, chosen = 0.0, None
+    for i, j, shared in zip(
+        one[first].tolist(), other[first].tolist(), overlap[first].tolist(), strict=True
+    ):
+        if shared < params.least_overlap and n > params.few_machines:
+            continue
+        for machine in (i, j):
+            if machine not in counts:
+                counts[machine] = regrets(prices, machine, prices.bound - floor)
+        size = estimated(counts[i], counts[j])
+        if size > params.grow_over * limit:
+            continue
+        larger = max(counts[i].sum(), counts[j].sum())
+        score = (shared + 1e-9) / math.sqrt(max(size / larger, 1e-9))
+        if score > best:
+            room = int(min(limit, params.room * size + params.least_room))
+            best, chosen = score, (i, j, room)
+    return chosen
+
+
+def estimated(one: FloatArray, other: FloatArray) -> float:
+    """Return about how many states a product has, from how many states have which regret.
+
+    Examples
+    --------
+    Two slots, regrets below one half of the slack and above: of the pairs those whose regrets are
+    within it together.
+
+    >>> estimated(np.array([[1.0, 0.0], [2.0, 1.0]]), np.array([[1.0, 0.0], [1.0, 3.0]]))
+    10.0
+    """
+    return float((one[:, ::-1] * other.cumsum(axis=1)).sum())
+
+
+def regrets(prices: Prices, machine: int, slack: float) -> FloatArray:
+    """Return how many states of a machine there are per slot and regret, up to ``slack``."""
+    m = prices.machines
+    counts = np.zeros((m.length + 1, BINS))
+    reached = np.full(len(m.idle), -np.inf)
+    root = int(m.root[machine])
+    reached[root] = -prices.worth[root]
+    countregrets(m, prices.price, prices.worth, slack, reached, counts)
+    return counts
+
+
 def _longer(part: NDArray[Any], room: int) -> NDArray[Any]:
     """Return a copy of ``part`` with room for more at its end."""
     longer = np.empty(len(part) + room, part.dtype)
     longer[: len(part)] = part
     return longer
+
+
+@bare
+def countregrets(
+    m: Machines,
+    price: FloatArray,
+    worth: FloatArray,
+    slack: float,
+    reached: FloatArray,
+    counts: FloatArray,
+) -> None:
+    """Count the states on paths that fall short of the best by less than ``slack``, by how much.
+
+    ``reached[s]`` is the best way into a state less the best path; minus infinity where there is
+    none.
+    """
+    d, bins = len(price), counts.shape[1]
+    for t in range(d + 1):
+        for s in range(m.lo[t], m.hi[t]):
+            regret = -(reached[s] + worth[s])
+            if not regret < slack:
+                continue
+            counts[t, max(0, min(int(bins * (regret / slack)), bins - 1))] += 1.0
+            if t == d:
+                continue
+            if m.idle[s] >= 0:
+                reached[m.idle[s]] = max(reached[m.idle[s]], reached[s])
+            for a in range(m.arc[s], m.arc[s + 1]):
+                way = reached[s] + m.gain[a] - price[t]
+                reached[m.nxt[a]] = max(reached[m.nxt[a]], way)
 
 
 @bare
@@ -108,20 +245,23 @@ def pair_states(
     slack: float,
     pairs: Pairs,
     moves: Moves,
-) -> int:
-    """List the pairs of states reachable from the first one; return how many, -1 if too many.
+    cursor: IntArray,
+    budget: int,
+) -> bool:
+    """List the pairs of states reachable from the first one; return whether that is done.
 
-    They are numbered behind the states there are, and so are their arcs.
+    Done or given up: if they are too many, the cursor's slot is not the last. After ``budget``
+    pairs it is neither, and may go on.
+    Pairs are numbered behind the states there are, and so are their arcs.
     ``reached`` is the best way into a pair at the prices; a pair is worth listing only if that
     plus both states' worth beats ``slack``.
     """
     d, n, n_arcs = len(price), len(m.idle), len(m.nxt)
     begin = pairs.begin
-    pairs.reached[0] = 0.0
-    count, arcs = 1, 0
-    begin[0], begin[1] = 0, 1
-    for t in range(d):
-        for x in range(begin[t], begin[t + 1]):
+    t, x, count, arcs = cursor[SLOT], cursor[NEXT], cursor[STATES], cursor[ARCS]
+    while t < d:
+        while x < begin[t + 1] and budget > 0:
+            budget -= 1
             u, v = pairs.left[x], pairs.right[x]
             moves.idle[x], moves.arc[x] = -1, n_arcs + arcs
             # Moves: both idle (-1), then the arcs of one, then those of the other.
@@ -142,7 +282,7 @@ def pair_states(
                     continue
                 y = pair(pairs, after_u, after_v, way, begin[t + 1], count)
                 if y == len(pairs.left) or (a >= 0 and arcs == len(moves.nxt)):
-                    return -1
+                    return True
                 count = max(count, y + 1)
                 if a < 0:
                     moves.idle[x] = n + y
@@ -150,11 +290,17 @@ def pair_states(
                 moves.nxt[arcs], moves.gain[arcs] = n + y, m.gain[a]
                 moves.who[arcs] = m.who[a] if move < n_one else members + m.who[a]
                 arcs += 1
+            x += 1
+        cursor[NEXT], cursor[STATES], cursor[ARCS] = x, count, arcs
+        if x < begin[t + 1]:
+            return False
         begin[t + 2] = count
+        t += 1
+        cursor[SLOT] = t
     for x in range(begin[d], count):
         moves.idle[x], moves.arc[x] = -1, n_arcs + arcs
     moves.arc[count] = n_arcs + arcs
-    return count
+    return True
 
 
 @hot

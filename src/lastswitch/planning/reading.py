@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from lastswitch._listing import first_dozen
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Columns of a terminal, and slots of a calendar row, not to go beyond.
 LINE, ROW = 88, 12
+#: Lanes of a picture not to go beyond, and letters of its title to an inch.
+LANES, LETTERS = 24, 12
 #: What a round without a play is called.
 SILENT = "·"
 
@@ -135,40 +138,50 @@ def draw(plan: Plan, ax: Axes | None = None) -> Axes:
     else:
         offers = plan.problem.offers(plan.rounds)
     length, n_arms = offers.shape
-    scale = max(float(abs(offers).max()), 1e-12)
+    shown = _shown(plan, n_arms)
+    scale = max(float(abs(offers[:, shown]).max()), 1e-12)
+    note = f"line: what the arm would pay if played (lane height = {scale:.3g})"
+    if len(shown) < n_arms:
+        note = f"{len(shown)} of {n_arms:,} arms; {note}"
     with house_style():
         width = min(max(5.0, 0.32 * length + 1.8), 18.0)
-        axes = new_axes(ax, width, 1.1 + 0.5 * n_arms)
-        for arm in range(n_arms):
-            _lane(axes, plan, arm, offers[:, arm] / scale)
-        names = [legible(name, 18) for name in plan.names]
-        axes.set_yticks(range(n_arms), names, fontfamily=fonts())
-        axes.set_ylim(n_arms - 0.5, -0.6)
+        axes = new_axes(ax, width, 1.1 + 0.5 * len(shown))
+        for lane, arm in enumerate(shown):
+            _lane(axes, plan, arm, lane, offers[:, arm] / scale)
+        names = [legible(plan.names[arm], 18) for arm in shown]
+        axes.set_yticks(range(len(shown)), names, fontfamily=fonts())
+        axes.set_ylim(len(shown) - 0.5, -0.6)
         axes.set_xlim(0.3, length + 0.7)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("round" + (" of the cycle" if plan.repeats else ""))
         axes.grid(False)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
         axes.spines["left"].set_visible(False)
-        axes.set_title(f"{headline(plan)}\n", fontsize=10)
-        axes.text(
-            *(0.0, 1.01, f"line: what the arm would pay if played (lane height = {scale:.3g})"),
-            transform=axes.transAxes,
-            fontsize=8,
-            color=MUTED,
-            va="bottom",
+        inches = axes.bbox.width / axes.figure.dpi
+        told = headline(plan).replace(" per round", "\N{NO-BREAK SPACE}per\N{NO-BREAK SPACE}round")
+        title = fill(told, max(24, int(inches * LETTERS)))
+        axes.set_title(title, fontsize=10, pad=18)
+        axes.annotate(
+            *(note, (0, 1), (0, 4), "axes fraction", "offset points"), fontsize=8, color=MUTED
         )
     return axes
 
 
-def _lane(axes: Axes, plan: Plan, arm: int, offers: object) -> None:
+def _shown(plan: Plan, n_arms: int) -> list[int]:
+    """Return the arms to draw: all, or of many those that are played, up to as many as fit."""
+    if n_arms <= LANES:
+        return list(range(n_arms))
+    return sorted({arm for arms in plan.rounds for arm in arms})[:LANES] or list(range(LANES))
+
+
+def _lane(axes: Axes, plan: Plan, arm: int, lane: int, offers: object) -> None:
     """Draw one arm: a box per play, a step line of its offers, the pay where there is room."""
     import numpy as np
 
     height = 0.8
     level = np.asarray(offers)
     rounds = np.arange(1, len(level) + 1)
-    floor = arm + height / 2
+    floor = lane + height / 2
     hue = colour(arm)
     axes.axhline(floor, color=MUTED, linewidth=0.5, zorder=1)
     edges = np.append(rounds - 0.5, len(level) + 0.5)

@@ -1,7 +1,10 @@
-"""One run of the certified solver: the incumbent, the bound, and the clock.
+"""One run of the certified solver: what is tried, and in which order.
 
-Prices first, then a beam that widens; where the beam alone does not close the gap, machines that
-claim the same slots are taken together before the next, wider pass.
+Most problems are soon over: subgradient prices, a beam that widens a few times, arms that claim
+the same slots taken together in pairs. For what is then still open the prices are moved by a
+bundle method, better blocks come from planning a few arms anew, and the bound from one product
+that takes in arm after arm, while arcs that no better block can use are deleted. With a time limit
+the same is tried for a lower aim first: that nothing is much better than the incumbent.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import contextlib
 import functools
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,22 +21,23 @@ from lastswitch._kernels import announce
 from lastswitch.errors import ProblemError
 from lastswitch.planning import products
 from lastswitch.planning._tables import FloatArray, IntArray
-from lastswitch.planning.automata import Automata, block_automata
+from lastswitch.planning.automata import block_automata
 from lastswitch.planning.beam import Beam, advance
+from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.fixing import fixed
-from lastswitch.planning.machines import Machines, as_machines, compact
-from lastswitch.planning.params import SearchParams
-from lastswitch.planning.plan import Tell
+from lastswitch.planning.lineup import Lineup
+from lastswitch.planning.machines import Machines, as_machines, compact, minimal
+from lastswitch.planning.neighbourhood import Neighbourhoods
 from lastswitch.planning.prices import Prices, best_pays
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.tiny import VISIBLE
+from lastswitch.planning.quick import first_round
+from lastswitch.planning.record import Done, Reached, Record
 
-#: Relative to the size of the pays: sums that differ by less are equal but for rounding.
-ROUNDING = 1e-13
-#: What to take of it where that much would show: as much as an addition or two may differ by.
-SHARP = 1 / 64
-#: Machines with most claims among which rivals are looked for.
-MOST_RIVALS = 500
+#: What a state of a product, and a try of some arms, cost in states swept.
+PAIR_WORK, TRY_WORK = 30, 60_000
+#: Bytes that a state of a product takes while it is made.
+STATE_BYTES = 400
+_PROBLEM = BlockProblem([[0.5]] * 2, [[0.1]] * 2, [[0.2, 0.3]] * 2)
 
 
 @functools.lru_cache(maxsize=1)
@@ -45,325 +50,359 @@ def ready() -> None:
 
 
 @functools.lru_cache(maxsize=1)
-def ready_to_merge() -> None:
+def ready_to_pair() -> None:
     """Compile or load what only searches that take machines together need."""
     products.merged(Prices(_example()), 0, 1, 1, -math.inf, 100)
 
 
+@functools.lru_cache(maxsize=1)
+def ready_to_grow() -> None:
+    """Compile or load what only searches that are not over soon need."""
+    prices = Bundle(_example())
+    prices.descend(0.0, 1)
+    products.rivals(prices, None, 0.0, 100)
+    automata = block_automata(_PROBLEM)
+    price, claims = np.zeros(automata.length), np.zeros((automata.n_arms, automata.length))
+    Neighbourhoods(automata).improved(np.array([0, 1]), price, claims, 0.0)
+
+
 def _example() -> Machines:
     """Return some machines, the smallest that all kernels can work on."""
-    machines = compact(block_automata(BlockProblem([[0.5]] * 2, [[0.1]] * 2, [[0.2, 0.3]] * 2)))
+    machines = compact(block_automata(_PROBLEM))
     assert machines is not None
     return machines
 
 
-class Search:
-    """The state of one search; after :meth:`run`, its result.
+class Search(Record):
+    """A search; after :meth:`run`, the record of what it found. Parameters are those of a record.
 
-    Parameters
-    ----------
-    automata
-        The arms.
-    gap
-        Good enough: (bound - value) <= gap * |value|.
-    time_limit
-        Seconds, or None.
-    progress
-        Called now and then with (seconds so far, best value, bound), or None.
-    beat
-        Only blocks worth more than this are looked for.
-    params
-        The constants of the search.
+    Examples
+    --------
+    >>> from lastswitch.planning.params import DEFAULT
+    >>> search = Search(block_automata(_PROBLEM), 0.0, None, None, -math.inf, DEFAULT)
+    >>> search.run()
+    >>> search.value, search.bound
+    (0.5, 0.5)
     """
-
-    def __init__(
-        self,
-        automata: Automata,
-        gap: float,
-        time_limit: float | None,
-        progress: Tell | None,
-        beat: float,
-        params: SearchParams,
-    ) -> None:
-        self.automata, self.gap, self.progress, self.params = automata, gap, progress, params
-        self.began = self.told = time.perf_counter()
-        self.deadline = math.inf if time_limit is None else self.began + time_limit
-        self.block: IntArray | None = None
-        self.value, self.bound = beat, math.inf
-        self.price: FloatArray | None = None
-        self.rounding = 0.0
-        self._pays: list[FloatArray] = []
-        self._plain = False  # whether the machines may have states that no block visits
-        self.slack = math.inf  # from the bound down to the floor when arcs were last deleted
-        self.settled = -math.inf  # blocks worth no more than this may have been given up
-        # Twins next to each other, as the beam wants them.
-        order = np.argsort(automata.twins, kind="stable")
-        self.twins = automata.twins[order]
-        self.members = [[int(arm)] for arm in order]  # of each machine
-
-    def offer(self, block: IntArray) -> None:
-        """Make ``block`` the incumbent if it is better."""
-        value = self.automata.value(block)
-        if value > self.value:
-            self.block, self.value = block, value
 
     def run(self, price: FloatArray | None = None) -> None:
         """Search until proven, good enough, or out of time or memory."""
-        with contextlib.suppress(_Done):
+        with contextlib.suppress(Done):
             self._run(price)
 
-    @property
-    def answered(self) -> bool:
-        """Whether there is something to answer: a block, or that none beats what was to beat."""
-        return self.value > -math.inf
-
-    def reported_bound(self) -> float:
-        """Return the bound: the value itself where they differ by rounding that nobody sees.
-
-        Blocks better by less than the rounding were not looked for, so a bound that says they do
-        not exist would be wrong where such a difference counts.
-        """
-        if self.bound == math.inf:  # stopped before there were prices
-            self._lower(self._plain_bound())
-        if self.bound > self.value + self.rounding:
-            return self.bound
-        return self.value + self.rounding if self._blurred else self.value
-
-    @property
-    def floor(self) -> float:
-        """What a block has to beat to be worth finding."""
-        if not self.answered:
-            return -math.inf
-        # Pays too bad for any good block blur the sums until their arcs are deleted.
-        rounding = SHARP * self.rounding if self._blurred else self.rounding
-        return self.value + max(rounding, self.gap * abs(self.value))
-
-    def _give_up_to_floor(self) -> float:
-        """Return the floor, and remember that blocks up to it are no longer looked for."""
-        self.settled = max(self.settled, self.floor)
-        return self.floor
-
     def _run(self, price: FloatArray | None) -> None:
+        """Begin with what proves most problems, and go on with what proves the others."""
         params = self.params
-        machines = self._machines()
-        machines = machines._replace(root=machines.root[[arms[0] for arms in self.members]])
-        self._measure(machines)
-        self._sharpen()
-        prices = self._priced(machines, price)
-        width = params.narrow
+        lineup, width = self._begin(price)
+        single, d = None, lineup.machines.length
+        while width * d**2 < params.hard_from:
+            lineup.prices.slow_down(params.more_theta)
+            self._descend(lineup, params.more_steps)
+            if width * d >= params.pair_from:
+                single = single or lineup.copy()
+                self._pair(lineup, int(params.pair_size * width * d))
+            self._pass(lineup, width)
+            width *= params.widen
+        self._go_on(single or lineup, width)
+
+    def _go_on(self, lineup: Lineup, width: int) -> None:
+        """Better prices, better blocks and a growing product, then a wider beam, for ever."""
+        params, d = self.params, lineup.machines.length
+        self._load(ready_to_grow)
+        lineup = self.lineup = lineup.bundled()
+        self._descend(lineup, params.bundle_steps)
+        self._trim(lineup)
+        least = params.grow_from[d * self.automata.n_arms > params.large]
+        most = min(params.merge_most, params.most_memory // STATE_BYTES)
+        tried = None
         while True:
-            prices.slow_down(params.more_theta)
-            self._descend(prices, params.more_steps)
-            nodes = width * machines.length
-            if nodes >= params.merge_from:
-                states = min(
-                    params.merge_size * nodes,
-                    params.merge_growth * len(machines.idle),
-                    params.merge_most,
-                )
-                prices = self._joined(prices, int(states))
-            per_node = Beam.bytes_per_node(len(self.members), machines.length, params)
-            widest = params.most_memory // per_node
-            self._beam(prices, max(1, min(width, widest)))
-            if width >= widest:
-                if not self.answered:
-                    raise ProblemError("no block was found that gives every slot to one arm.")
-                return
-            prices = self._trimmed(prices)
+            self._plan_anew(lineup)
+            work = width // params.widen * d * len(lineup.members)
+            limit = min(most, int(params.merge_size * work))
+            if work >= least and tried != (limit, self.value):
+                tried = limit, self.value
+                self._grow(lineup, limit)
+                self._aim(lineup, limit)
+            self._pass(lineup, width)
             width *= params.widen
 
-    def _plain_bound(self) -> float:
-        """Return the best pay of each slot and the best end of each arm, summed up."""
-        a, end = self.automata, self.automata.offset[-2]
-        pays = np.where(a.pull[:end] >= 0, a.pay[:end], -np.inf)
-        best = np.maximum.reduceat(pays, a.offset[:-2])
-        return float(best.sum()) + a.n_arms * float(a.final.max())
+    def _pass(self, lineup: Lineup, width: int) -> None:
+        """Run a beam as wide as memory allows, and delete what it showed to be hopeless."""
+        n, d = len(lineup.members), lineup.machines.length
+        widest = max(1, self.params.most_memory // Beam.bytes_per_node(n, d, self.params))
+        self._beam(lineup, min(width, widest))
+        if width >= widest:
+            if not self.answered:
+                raise ProblemError("no block was found that gives every slot to one arm.")
+            raise Done
+        self._trim(lineup)
 
     def _machines(self) -> Machines:
         """Return the machines to begin with: minimal, unless it may be over sooner than that."""
         a, end = self.automata, self.automata.offset[-2]
         if len(a.idle) > self.params.states_per_second * (self.deadline - time.perf_counter()):
             self.deadline = -math.inf  # no time for this many: a greedy block is the answer
-        self._check()
+        self.pause()
         small = a.length * a.n_arms <= self.params.large
         if small and min(a.idle[:end].min(), a.pull[:end].min()) >= 0:
-            self._plain = True
+            self._plain = self._free = True
             return as_machines(a)  # nothing is forbidden, so there are no dead ends
-        machines = compact(a, self._check)
+        machines = compact(a, self.pause)
         if machines is None:
             raise ProblemError("some arm can neither idle nor be pulled to the end of the block.")
         return machines
 
-    def _measure(self, machines: Machines) -> None:
-        """Say how much sums of the pays that are left may differ by rounding alone."""
-        self._pays = [part for part in (machines.gain, machines.final) if len(part)]
-        largest = max(max(part.max(), -part.min()) for part in self._pays)
-        self.rounding = ROUNDING * machines.length * float(largest)
-
     def _sharpen(self) -> None:
         """Measure again, where it matters, without the pays of states that no block visits."""
-        if self._plain and self.answered and self._blurred:
+        if self._plain and self.answered and self.blurred:
             machines = compact(self.automata)
             if machines is not None:
-                self._measure(machines)
+                self.measure(machines)
         self._plain &= not self.answered
 
-    @property
-    def _blurred(self) -> bool:
-        """Whether pays so large are left that rounding may show: in the value, or in a pay."""
-        if self.rounding <= VISIBLE * abs(self.value):
-            return False
-        sizes = np.abs(np.concatenate(self._pays))
-        return self.rounding > VISIBLE * float(sizes.min(where=sizes > 0.0, initial=math.inf))
-
-    def _lower(self, bound: float) -> None:
-        """Take note of a bound on every block that has not been given up."""
-        self.bound = min(self.bound, max(bound, self.value, self.settled))
-
-    def _check(self) -> None:
-        """Stop if there is nothing left to find, or no time to find it; report progress."""
-        now = time.perf_counter()
-        if not self.answered:
-            if now <= self.deadline:
-                return
-            block = self.automata.greedy()
-            if block is None:
-                return  # no answer yet: go on, whatever the clock says
-            self.offer(block)
-        if self.progress is not None and now > self.told + self.params.tell_every:
-            self.told = now
-            self.progress(now - self.began, self.value, self.bound)
-        if self.bound <= max(self.floor, self.settled) or now > self.deadline:
-            raise _Done
-
-    def _priced(self, machines: Machines, price: FloatArray | None) -> Prices:
-        """Return good prices, and find a first incumbent on the way."""
+    def _begin(self, price: FloatArray | None) -> tuple[Lineup, int]:
+        """Return the arms with good prices, a first incumbent found on the way, and a width."""
+        # Twins next to each other, as the beam wants them.
+        order = np.argsort(self.automata.twins, kind="stable")
+        machines = self._machines()
+        machines = machines._replace(root=machines.root[order])
+        self.measure(machines)
+        self._sharpen()
         fits = price is not None and len(price) == machines.length
         params, best = self.params, best_pays(machines)
-        # No bound is worse than this one: the best pay of each slot, the best end of each machine.
-        self._lower(float(best.sum()) + len(machines.root) * float(machines.final.max()))
         if not fits:
             # With more arms than slots, everyone claims too much at less than the best pay.
             share = params.first_share if len(machines.root) <= machines.length else 1.0
             price = share * best
-        prices = self._adopt(Prices(machines, price, params=params))
+        members = [[int(arm)] for arm in order]
+        prices = Prices(machines, price, params=params)
+        lineup = self.lineup = Lineup(prices, members, self.automata.twins[order])
+        # No bound is worse than this one: the best pay of each slot, the best end of each machine.
+        self.lower(lineup, float(best.sum()) + len(members) * float(machines.final.max()))
+        self._adopt(lineup)
         if fits:
             prices.slow_down(params.warm_theta)
-        self._beam(prices, params.scout)
-        large = machines.length * len(self.members) > params.large
-        # A better incumbent makes better steps.
-        for steps in (*params.steps, params.long_steps) if large else params.steps:
-            self._descend(prices, steps)
-            self._beam(prices, params.scout)
-            prices = self._trimmed(prices)
-        return prices
+        if self._free:
+            return lineup, self._hurry(lineup)
+        self._beam(lineup, params.scout)
+        for steps in params.steps:  # a better incumbent makes better steps
+            self._descend(lineup, steps)
+            self._beam(lineup, params.scout)
+            self._trim(lineup)
+        return lineup, params.narrow
 
-    def _adopt(self, prices: Prices) -> Prices:
+    def _hurry(self, lineup: Lineup) -> int:
+        """Do the same, and the first pass, in one go: it may well be over. Return the next width."""
+        params, prices = self.params, lineup.prices
+        schedule = [(np.inf, steps, params.scout) for steps in (0, *params.steps)]
+        schedule.append((params.more_theta, params.more_steps, params.narrow))
+        widest = max(params.scout, params.narrow)
+        beam = Beam(prices.machines, lineup.twins, widest, prices.worth, prices.price, params)
+        record = np.array([self.value, self.bound, self.rounding, self.gap])
+        way = first_round(prices, beam, np.array(schedule), record)
+        value, bound = record[:2].tolist()
+        lineup.settled = value
+        if way is not None:
+            self._take(lineup, value, way)
+        self._sharpen()
+        self.lower(lineup, bound)
+        self.check(lineup)
+        self._trim(lineup)
+        return params.narrow * params.widen
+
+    def _take(self, lineup: Lineup, value: float, way: tuple[IntArray, IntArray]) -> None:
+        """Make the block that fills the slots this way the incumbent."""
+        pairs = zip(*way, strict=True)
+        self.block, self.value = np.array([lineup.members[i][j] for i, j in pairs]), value
+
+    def _adopt(self, lineup: Lineup) -> None:
         """Make these the prices to report, and take note of their bound."""
-        self.price = prices.price
-        self._lower(prices.bound)
-        self._check()
-        return prices
+        self.price = lineup.prices.price
+        self.lower(lineup, lineup.prices.bound)
+        self.check(lineup)
 
-    def _descend(self, prices: Prices, steps: int) -> None:
+    def _descend(self, lineup: Lineup, steps: int) -> None:
         """Improve the prices, looking at the clock now and then."""
+        prices = lineup.prices
         at_once = max(1, 4 * self.params.slice // len(prices.worth))
-        target = self.value
+        target = max(self.value, lineup.aim)
         if not self.answered:  # nothing to aim at yet: something a little lower
             target = prices.bound - 0.1 * max(abs(prices.bound), float(np.abs(prices.price).sum()))
+        self.work += steps * len(prices.worth)
         while steps > 0 and not prices.exhausted:
             prices.descend(target, min(steps, at_once))
-            self._lower(prices.bound)
-            self._check()
+            self.lower(lineup, prices.bound)
+            self.check(lineup)
             steps -= at_once
 
-    def _trimmed(self, prices: Prices, afresh: bool = False) -> Prices:
-        """Return the prices of the machines less the arcs that cannot improve on the incumbent.
+    def _trim(self, lineup: Lineup, less: float | None = None) -> None:
+        """Delete the arcs that cannot improve on the incumbent.
 
-        Does nothing if the bound and the incumbent are about those of the last time, unless the
-        machines are new (``afresh``).
+        Does nothing if the bound and the incumbent are about those of the last time, the distance
+        between the two not having shrunk to ``less`` of what it was.
         """
-        slack = prices.bound - self.floor
-        if slack > self.params.trim_again * self.slack and not afresh:
-            return prices  # hardly anything has changed since the last time
-        self.slack = slack
-        machines = fixed(prices, self._give_up_to_floor(), self._check)
+        less = self.params.trim_again if less is None else less
+        slack = lineup.prices.bound - self.floor_of(lineup)
+        if slack > less * lineup.slack:
+            return
+        lineup.slack = slack
+        machines = fixed(lineup.prices, self.give_up(lineup), self.pause)
         if machines is None:
-            self._lower(-math.inf)
-            raise _Done
-        if self._blurred:
-            self._measure(machines)
-        elif machines.size > self.params.trim_again * prices.machines.size:
-            return prices
-        return self._adopt(Prices(machines, prices.price, prices.claims, self.params))
+            self.nothing_left(lineup)
+        if self.blurred:
+            self.measure(machines)
+        elif machines.size > self.params.trim_again * lineup.machines.size:
+            return
+        lineup.exchange(machines)
+        self._adopt(lineup)
 
-    def _joined(self, prices: Prices, limit: int) -> Prices:
-        """Return the prices after taking together the machines that most claim the same slots.
+    def _pair(self, lineup: Lineup, limit: int) -> None:
+        """Take machines that claim the same slots together in pairs, of ``limit`` states in all.
 
-        Each machine takes part at most once, and all products together have at most ``limit``
-        states.
+        Less than growing one product does, but in no time.
         """
-        began = time.perf_counter()
-        ready_to_merge()
-        self.deadline += time.perf_counter() - began
-        room, taken, failed = limit, set(), 0
-        for one, other in self._rivals(prices.claims):
-            if one in taken or other in taken:
+        params = self.params
+        self._load(ready_to_pair)
+        limit = min(limit, int(params.pair_growth * len(lineup.machines.idle)))
+        taken, failed = set(), 0
+        for arm, rival in products.pairs(lineup.prices.claims, lineup.members, params):
+            if arm in taken or rival in taken:
                 continue
-            heads = [arms[0] for arms in self.members]
-            i, j = heads.index(one), heads.index(other)
-            floor = self._give_up_to_floor()
-            size = len(self.members[i])
-            machines = products.merged(prices, i, j, size, floor, room, self._check)
-            self._check()
-            if machines is None:
+            heads = [arms[0] for arms in lineup.members]
+            try:
+                before = len(lineup.machines.idle)
+                self._join(lineup, heads.index(arm), heads.index(rival), limit)
+            except products.TooLarge:
                 failed += 1
-                if failed == self.params.merge_tries:
+                if failed == params.pair_tries:
                     break
                 continue
-            taken |= {one, other}
-            room -= max(0, len(machines.idle) - len(prices.machines.idle))
-            claims = prices.claims.copy()
-            claims[i] += claims[j]
-            self.members[i] += self.members.pop(j)
-            self.twins[i] = -1 - self.members[i][0]  # a product is like no other machine
-            self.twins = np.delete(self.twins, j)
-            claims = np.delete(claims, j, axis=0)
-            prices = self._adopt(Prices(machines, prices.price, claims, self.params))
-        if not taken:
-            return prices
-        prices.restart(self.params.merge_theta)
-        self._descend(prices, self.params.merge_steps)
-        return self._trimmed(prices, afresh=True)
+            taken |= {arm, rival}
+            limit -= max(0, len(lineup.machines.idle) - before)
+        if taken:
+            lineup.prices.restart(params.pair_theta)
+            self._descend(lineup, params.pair_steps)
+            self._trim(lineup, math.inf)
 
-    def _rivals(self, claims: FloatArray) -> list[tuple[int, int]]:
-        """Return pairs of machines (by their first arm), those that share most claims first."""
-        few = np.arange(len(claims))
-        if len(claims) > MOST_RIVALS:
-            few = np.sort(np.argsort(-claims.sum(axis=1), kind="stable")[:MOST_RIVALS])
-        overlap = np.triu(claims[few] @ claims[few].T, 1)
-        one, other = (overlap > self.params.least_overlap).nonzero()
-        order = np.argsort(-overlap[one, other], kind="stable")[: len(claims)].tolist()
-        heads = [self.members[machine][0] for machine in few]
-        return [(heads[one[k]], heads[other[k]]) for k in order]
+    def _join(self, lineup: Lineup, one: int, other: int, limit: int) -> None:
+        """Put the product of two machines in their place."""
+        size, floor = len(lineup.members[one]), self.give_up(lineup)
+        machines = products.merged(lineup.prices, one, other, size, floor, limit, self.pause)
+        if machines is None:
+            self.nothing_left(lineup)
+        self.work += PAIR_WORK * len(machines.idle)
+        lineup.join(one, other, machines)
+        if len(lineup.members) == 1:
+            self._finish(lineup)
+        self._adopt(lineup)
 
-    def _beam(self, prices: Prices, width: int) -> None:
+    def _grow(self, lineup: Lineup, limit: int) -> None:
+        """Take one machine after the other into a product, as long as it stays below ``limit``."""
+        params = self.params
+        while len(lineup.members) > 1:
+            floor = self.floor_of(lineup)
+            both = products.rivals(lineup.prices, lineup.cluster, floor, limit, params)
+            if both is None:
+                return
+            try:
+                self._join(lineup, *both)
+            except products.TooLarge:
+                self.pause()
+                return
+            self._shrink(lineup)
+
+    def _shrink(self, lineup: Lineup) -> None:
+        """Improve the prices after a product, deleting arcs as soon as that is worth it."""
+        params = self.params
+        for _ in range(params.merge_rounds[len(lineup.prices.worth) > params.merge_large]):
+            self._descend(lineup, params.merge_steps)
+            self._trim(lineup, params.merge_trim)
+            if lineup.prices.exhausted:
+                break
+        states = len(lineup.prices.worth)
+        if states > params.merge_beam:
+            self._beam(lineup, params.narrow + states // 100)
+            self._trim(lineup, params.merge_trim)
+
+    def _finish(self, lineup: Lineup) -> None:
+        """With all arms in one machine, it may not idle, and its best path is the answer."""
+        m = lineup.machines
+        last = np.arange(m.lo[-1], m.hi[-1])
+        idle = np.full_like(m.idle, -1)
+        idle[last] = m.idle[last]
+        machines = minimal(m._replace(idle=idle), self.pause)
+        if machines is None:
+            self.nothing_left(lineup)
+        lineup.exchange(machines)
+        self.lower(lineup, lineup.prices.bound)
+        self._beam(lineup, 1)
+
+    def _aim(self, lineup: Lineup, limit: int) -> None:
+        """Prove that nothing is much better than the incumbent, which takes smaller products.
+
+        Only where time is short, and the bound all that can be hoped for. What is deleted on the
+        way holds above the aim alone, so it is done on a copy.
+        """
+        if math.isinf(self.deadline) or self.blurred or not self.answered:
+            return
+        while self.bound - self.value > self.params.aim_gap * abs(self.value):
+            aim = self.value + self.params.aim_share * (self.bound - self.value)
+            copy = lineup.bundled(aim)
+            try:
+                self._trim(copy, math.inf)
+                self._grow(copy, limit)
+            except Reached:
+                continue
+            return
+
+    def _plan_anew(self, lineup: Lineup) -> None:
+        """Plan a few arms at a time anew, until that fails as often as there are arms.
+
+        At most as much work as everything before: where the incumbent is the best block, all of
+        this is in vain.
+        """
+        if self.blurred or not self.answered or self.block is None:
+            return
+        failures, most, claims = 0, 2 * self.work, lineup.arm_claims()
+        while failures < self.params.free_tries * self.automata.n_arms and self.work < most:
+            better, work = self._around.improved(
+                self.block, lineup.prices.price, claims, self.rounding
+            )
+            self.work += TRY_WORK + work
+            failures += 1
+            if better is not None:
+                before = self.value
+                self.offer(better)
+                failures = 0 if self.value > before else failures
+            self.check(lineup)
+        self._trim(lineup)
+
+    @functools.cached_property
+    def _around(self) -> Neighbourhoods:
+        return Neighbourhoods(self.automata, self.params)
+
+    def _load(self, ready: Callable[[], None]) -> None:
+        """Compile or load what easy problems do not need; that costs no time of the caller's."""
+        began = time.perf_counter()
+        ready()
+        self.deadline += time.perf_counter() - began
+
+    def _beam(self, lineup: Lineup, width: int) -> None:
         """Run one pass of the beam and take its block and its bound."""
-        beam = Beam(prices.machines, self.twins, width, prices.worth, prices.price, self.params)
-        floor = self._give_up_to_floor()
+        prices = lineup.prices
+        beam = Beam(
+            *(prices.machines, lineup.twins, width, prices.worth, prices.price, self.params)
+        )
+        floor = self.give_up(lineup)
         while not beam.run(floor, self.params.slice):
-            self._lower(beam.open_bound())
-            self._check()
+            self.lower(lineup, beam.open_bound())
+            self.check(lineup)
+        self.work += width * prices.machines.length * len(lineup.members)
         value, node = beam.best()
         if value > self.value:
-            way = zip(*beam.way_to(node), strict=True)
-            self.block, self.value = np.array([self.members[i][j] for i, j in way]), value
+            self._take(lineup, value, beam.way_to(node))
         elif not self.answered and beam.dropped == -math.inf:
             raise ProblemError("no block gives every slot to exactly one arm.")
         self._sharpen()
-        self._lower(beam.dropped)
-        self._check()
-
-
-class _Done(Exception):  # noqa: N818 - a way out of nested loops, never seen by a caller
-    """The search is over: proven, good enough, or out of time."""
+        self.lower(lineup, beam.dropped)
+        self.check(lineup)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch.errors import CalendarError, RuleError
+from lastswitch._checks import check_bandit, check_list
+from lastswitch.errors import CalendarError, InputTypeError, RuleError
 from lastswitch.rules.records import Counting, Rule
 
 if TYPE_CHECKING:
@@ -21,8 +22,12 @@ def resolved_rules(
     rules: Iterable[Rule], calendar: Calendar, length: int, bandit: Bandit | None
 ) -> tuple[Rule, ...]:
     """Return rules with rounds for words of time; see :meth:`lastswitch.Calendar.resolve`."""
-    given, found = tuple(rules), []
+    given, found = check_list("rules", rules, "made with lastswitch.rules"), []
+    if bandit is not None:
+        check_bandit("resolve", bandit)
     for rule in given:
+        if not isinstance(rule, Rule):
+            raise InputTypeError(f"a rule is made with lastswitch.rules, got {rule!r}.")
         try:
             clear = rule.resolve(calendar, length)
         except CalendarError as error:

@@ -43,7 +43,6 @@ def feed(schedule: Schedule, name: str, stamp: datetime | None = None) -> str:
         "VERSION:2.0",
         "PRODID:-//lastswitch//schedule 1//EN",
         "CALSCALE:GREGORIAN",
-        "METHOD:PUBLISH",
         f"NAME:{escaped(name)}",
         f"X-WR-CALNAME:{escaped(name)}",
     ]
@@ -71,7 +70,8 @@ def _event(schedule: Schedule, play: Play, place: int, name: str, made: datetime
     return [
         "BEGIN:VEVENT",
         f"UID:{identity}@lastswitch",
-        f"DTSTAMP:{made.astimezone(UTC):%Y%m%dT%H%M%SZ}",
+        f"DTSTAMP:{_time(made)}",
+        f"LAST-MODIFIED:{_time(made)}",
         *times,
         f"SUMMARY:{escaped(play.name)}",
         f"DESCRIPTION:{escaped(f'round {play.round}')}",

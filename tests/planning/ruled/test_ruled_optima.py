@@ -71,6 +71,29 @@ def test_averages_under_rules_that_are_known():
     assert every.fraction == Fraction(7, 16)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([-0.5, 0.0, 0.3]))
+def test_the_frequency_bound_holds_for_several_plays_and_silence(seed, silence):
+    """No average exceeds it, with rules or without."""
+    drawn = random_bandit(seed)
+    for rules in ((), drawn.rules):
+        bandit = ls.Bandit(drawn.curves, plays=drawn.plays, silence=silence, rules=rules)
+        try:
+            best = ls.optimal_average(bandit)
+        except InfeasibleError:
+            continue
+        assert ls.average_bound(bandit) >= best.value - 1e-9
+
+
+def test_beyond_the_states_to_list_an_average_is_bounded():
+    """The best short cycle under the frequency bound, and it says so."""
+    bandit = ls.Bandit([ls.Curve([0.1, 0.5, 0.9], [0.0])] * 3, rules=[r.rest(0, 2)], plays=(0, 2))
+    some = ls.optimal_average(bandit, max_states=3)
+    exact = ls.optimal_average(bandit)
+    assert some.states == 0
+    assert some.value <= exact.value + 1e-9 <= some.bound + 2e-9
+
+
 def test_totals_are_planned_blocks():
     """The total of a horizon is the best block's."""
     bandit = ls.Bandit([ls.Curve([1.0], [0.0])] * 2, rules=[r.at_most(0, 2)], plays=(0, 1))

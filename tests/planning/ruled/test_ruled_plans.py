@@ -45,6 +45,14 @@ def test_every_exact_solver_plans_under_rules(solver):
     assert min(np.diff(places)) >= 3
 
 
+def test_enumeration_out_of_time_has_a_finite_bound():
+    """The best so far and a bound that holds."""
+    plan = ls.plan_block(radio(plays=(0, 2)), 6, solver="brute-force", time_limit=0.05)
+    assert ls.plan_block(radio(plays=(0, 2)), 6).value <= plan.bound < math.inf
+    with pytest.raises(PlanError, match="would try"):
+        ls.plan_block(radio(plays=(0, 2)), 20, solver="brute-force")
+
+
 def test_the_relaxation_refuses_rules():
     """Algorithm 2 has one arm in every round and nothing else."""
     with pytest.raises(PlanError, match="Algorithm 2"):
@@ -61,6 +69,17 @@ def test_several_plays_and_silence():
     assert quiet.rounds == ((), (), (), ())
     assert quiet.value == 8.0
     assert "·" in str(quiet)
+
+
+def test_a_plan_of_several_plays_draws_and_reads():
+    """A lane per arm with a bar per play; pays by arm add up to the value."""
+    plan = ls.plan_block(radio(), 5, plays=(0, 2), rules=[r.rest("everyone", 2)])
+    axes = plan.plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["hello", "skyfall", "talk"]
+    assert len(axes.patches) >= 2 * sum(map(len, plan.rounds))
+    assert "hello + " in str(plan)
+    cycle = ls.plan_cycle(radio(), 4, plays=2)
+    assert cycle.problem.offers(cycle.rounds).shape == (4, 3)
 
 
 def test_a_history_gives_the_state_and_the_memory_of_rules():
@@ -150,13 +169,14 @@ def test_conflicts_are_irreducible(problem):
 
 
 def test_out_of_time_is_not_a_proof():
-    """Nothing found and nothing shown is said as such."""
+    """Nothing found and nothing shown is said as such; with more time there is a plan."""
     rng = np.random.default_rng(0)
-    bandit = ls.Bandit([(np.sort(rng.random(20)), [0.0]) for _ in range(12)])
-    rules = [r.at_least([i, i + 1], 1, within=5) for i in range(0, 12, 3)]
-    rules += [r.at_most([i, i + 2], 2, within=9) for i in range(0, 10)]
+    bandit = ls.Bandit([(rng.uniform(0.8, 1.0, 9), [0.9])] * 2 + [(0.1 * rng.random(9), [0.0])] * 4)
+    # The two that pay most must be kept for the end, which no first look sees.
+    rules = [r.at_most([0, 1], 3), r.at_least([0, 1], 3, spans=[(26, 30)])]
     with pytest.raises(UndecidedError, match="more time"):
-        ls.plan_block(bandit, 60, rules=rules, time_limit=1e-9)
+        ls.plan_block(bandit, 30, rules=rules, time_limit=1e-9)
+    assert ls.plan_block(bandit, 30, rules=rules).optimal
 
 
 @settings(max_examples=60, deadline=None)

@@ -15,11 +15,13 @@ import numpy as np
 from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
 from lastswitch.planning.automata import Automata, StateArray, block_automata
 from lastswitch.planning.machines import Machines, as_machines, minimal
-from lastswitch.planning.problem import BlockProblem, Terminal
-from lastswitch.planning.ruled.counters import Counter, Table, counters_of, relabelled, tabulated
+from lastswitch.planning.problem import BlockProblem
+from lastswitch.planning.ruled.counters import Counter, counters_of, relabelled
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.prices import Heard
 from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled.tables import Table, tabulated
+from lastswitch.planning.terminal import Terminal
 from lastswitch.rules import Rule
 
 
@@ -133,6 +135,7 @@ class Compiled:
         --------
         >>> from lastswitch import rules as r
         >>> from lastswitch.planning.problem import BlockProblem
+        from lastswitch.planning.terminal import Terminal
         >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
         >>> arms = compiled(RuledProblem(block, rules=[r.apart([0, 1], 2)], plays=(0, 1)))
         >>> arms.value(((0,), (), (1,))), arms.value(((0,), (0,), ()))
@@ -263,7 +266,8 @@ def _never_fails(counter: Counter, length: int) -> bool:
 
 def _excludes(counter: Counter) -> bool:
     """Tell whether a counter forbids two plays in a window, of one arm or of two."""
-    return counter.cost is None and getattr(counter.rule, "most", None) == 1
+    most = getattr(counter.rule, "most", None)
+    return counter.cost is None and isinstance(most, int) and most == 1  # 1.0 is a share
 
 
 def _folded(

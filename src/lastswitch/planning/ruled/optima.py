@@ -19,6 +19,7 @@ from lastswitch.errors import InfeasibleError, RuleError
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.arm_states import arm_states
 from lastswitch.planning.clock import OutOfTime
+from lastswitch.planning.frequency import average_bound
 from lastswitch.planning.ruled.counters import Counter, counters_of
 from lastswitch.planning.ruled.playing import RoundsPlayed, turn_pulls
 from lastswitch.planning.ruled.solve import best_ruled_cycle
@@ -70,7 +71,7 @@ def ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Average:
         arms = list(range(bandit.n_arms))
         plan = best_ruled_cycle(bandit, LONGEST, arms, options, gap=0.0, clock=clock)
         mean = _mean(bandit, rules, plan.rounds)
-        return Average(plan.rounds, mean, max(_free_bound(bandit), float(mean)), 0)
+        return Average(plan.rounds, mean, max(average_bound(bandit), float(mean)), 0)
     rounds, bound = _best(graph)
     mean = _mean(bandit, rules, rounds)
     bound = float(mean) if bound <= float(mean) + 1e-9 else bound
@@ -201,7 +202,7 @@ def _best(graph: Graph) -> tuple[RoundsPlayed, float]:
 
 def _mean(bandit: Bandit, rules: list[Rule], rounds: RoundsPlayed) -> Fraction:
     """Return the mean of an endlessly repeated turn as an exact fraction."""
-    from lastswitch.planning.optima import as_fraction
+    from lastswitch.planning.fractions import as_fraction
 
     total = Fraction(0)
     for arm, curve in enumerate(bandit.curves):
@@ -216,9 +217,3 @@ def _mean(bandit: Bandit, rules: list[Rule], rounds: RoundsPlayed) -> Fraction:
         wrong = sum(v.amount for v in violations(rule, rounds, repeats=True))
         total -= wrong * as_fraction(rule.cost or 0.0)
     return total / len(rounds)
-
-
-def _free_bound(bandit: Bandit) -> float:
-    """Return a bound on any average: every place pays the best pay there is."""
-    best = max(max(arm_states(curve).pay) for curve in bandit.curves)
-    return bandit.plays[1] * max(best, bandit.silence)

@@ -7,6 +7,7 @@ none exists; or, out of time, no schedule and some bound: unknown.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import time
 from typing import NamedTuple
@@ -17,10 +18,13 @@ from lastswitch._kernels import announce
 from lastswitch._progress import Progress, Report
 from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines, minimal
+from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.ruled.beam import Beam, advance
-from lastswitch.planning.ruled.compiled import Compiled
+from lastswitch.planning.ruled.compiled import Compiled, compiled
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.prices import Heard, Prices, delete
+from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.rules import apart
 
 #: Beyond this much memory the beam stops widening and the answer keeps a gap.
 MOST_MEMORY = 1 << 30
@@ -54,6 +58,15 @@ class Answer(NamedTuple):
         return self.rounds is None and self.bound == -math.inf
 
 
+@functools.lru_cache(maxsize=1)
+def ready() -> None:
+    """Compile the kernels, or load them, before any clock starts."""
+    announce("rules", advance)
+    block = BlockProblem([[0.5]] * 2, [[0.1]] * 2, [[0.2, 0.3]] * 2)
+    arms = compiled(RuledProblem(block, rules=[apart([0, 1], 2)], plays=(0, 1)))
+    Search(arms, 0.0, None, None).run(None)
+
+
 def solve(
     problem: Compiled,
     *,
@@ -77,7 +90,7 @@ def solve(
     >>> solve(compiled(RuledProblem(block, rules=[r.never(1, [1])], plays=(0, 1)))).rounds
     ((0,), (), (0,))
     """
-    announce("rules", advance)
+    ready()  # no time limit pays for compiling
     search = Search(problem, gap, time_limit, progress)
     if start is not None and len(start) == problem.length:
         search.offer(start)
@@ -106,7 +119,7 @@ def feasible(problem: Compiled, time_limit: float | None = None) -> Answer:
     >>> feasible(compiled(RuledProblem(block, rules=[r.never([0, 1], [1])]))).infeasible
     True
     """
-    announce("rules", advance)
+    ready()
     search = Search(problem.without_pays(), 0.0, time_limit, None, any_will_do=True)
     search.run(None)
     return Answer(search.rounds, search.reported_bound())
@@ -145,6 +158,7 @@ class Search:
         self.value, self.bound = -math.inf, math.inf
         self.price: FloatArray | None = None
         self.rounding = 0.0
+        self.scouted = False  # whether the beam has passed once, which no clock prevents
         self.slack = math.inf  # from the bound down to the floor when arcs were last deleted
         self.settled = -math.inf  # schedules worth no more than this may have been given up
         order = np.argsort(problem.automata.twins, kind="stable")
@@ -222,7 +236,7 @@ class Search:
         if self.rounds is not None and self.progress is not None and now > self.told + TELL_EVERY:
             self.told = now
             self.progress(Progress(now - self.began, value=self.value, bound=self.bound))
-        if now > self.deadline or (
+        if (self.scouted and now > self.deadline) or (
             self.rounds is not None and (self.any_will_do or self.bound <= self.floor)
         ):
             raise _Done
@@ -312,6 +326,7 @@ class Search:
         while not beam.run(floor, SLICE):
             self._lower(beam.open_bound())
             self._check()
+        self.scouted = True
         value, node = beam.best()
         if value > self.value:
             rounds = beam.rounds(node)

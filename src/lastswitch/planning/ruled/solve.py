@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
+from numpy.typing import ArrayLike
 
 from lastswitch._progress import Progress, Report
 from lastswitch.errors import InfeasibleError, PlanError, RuleError, UndecidedError
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.planning.clock import Clock
     from lastswitch.rules import Rule
+
+
+#: What HiGHS takes for equal, relative to all that is summed up.
+ACCURACY = {"ilp": 1e-6}
 
 
 def plan_ruled(
@@ -109,7 +113,8 @@ def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) 
     assert answer.rounds is not None
     value, bound = problem.value(answer.rounds), answer.bound
     size = problem.size(answer.rounds)
-    if value > bound and value - bound <= rounding(value, bound, size):
+    allowed = max(ACCURACY.get(solver, 0.0) * size, rounding(value, bound, size))
+    if value > bound and value - bound <= allowed:
         bound = value  # the two are the same sum in a different order
     return Plan(
         block=(),
@@ -130,12 +135,16 @@ Options = tuple["Iterable[Rule] | None", "int | tuple[int, int] | None", "float 
 
 
 def plan_ruled_cycle(
-    bandit: Bandit, length: int, arms: list[int], options: Options, *, gap: float, clock: Clock
+    bandit: Bandit,
+    length: int,
+    allowed: ArrayLike | None,
+    options: Options,
+    *,
+    gap: float,
+    clock: Clock,
 ) -> Plan:
-    """Plan a cycle of ``length`` rounds under rules, with the arms given."""
+    """Plan a cycle of ``length`` rounds under rules, with the arms allowed, in all or by round."""
     rules, plays, silence = options
-    allowed = np.zeros((length, bandit.n_arms), np.bool_)
-    allowed[:, arms] = True
 
     def tell(progress: Progress) -> None:
         if progress.value is not None and progress.bound is not None:

@@ -1,0 +1,270 @@
+"""Prices by a proximal bundle: each step costs as much as a subgradient's and is worth several.
+
+Every sweep at some prices gives a *cut*: a plane below the bound as a function of the prices,
+known by its slope and by how far below the bound it lies at the best prices so far. A step goes
+where the cuts together, and a penalty on the way there, are lowest. That is a quadratic program
+over the weights of the cuts; the weighted mix of the cuts' paths is then close to a solution of
+the linear program, which tells best which machines want the same slots.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lastswitch._kernels import bare, bare_inner
+from lastswitch.planning._tables import FloatArray
+from lastswitch.planning.machines import Machines
+from lastswitch.planning.prices import Prices, ShareArray, claim, sweep
+
+#: Entries of the memo: how many cuts there are, the step size now and at first, the bound at the
+#: centre, whether the last step was serious, and whether nothing more is to be expected.
+COUNT, STEP, FIRST, BOUND, AGAIN, OVER = 0, 1, 2, 3, 4, 5
+#: Cuts with less weight than this are dropped when there is no room for another.
+WEIGHTLESS = 1e-10
+#: Bytes the paths of all cuts may take.
+MOST_BYTES = 1 << 25
+
+
+class Cuts(NamedTuple):
+    """The cuts (first axis): slope by slot, error, weight, the slopes' products and the paths.
+
+    ``along`` is the product of each slope with the weighted mix of all.
+    """
+
+    slope: FloatArray
+    error: FloatArray
+    weight: FloatArray
+    gram: FloatArray
+    along: FloatArray
+    paths: ShareArray
+
+
+class Centre(NamedTuple):
+    """The best prices, those on trial, the mixed slope, what states are worth; and the memo."""
+
+    price: FloatArray
+    trial: FloatArray
+    mixed: FloatArray
+    worth: FloatArray
+    memo: FloatArray
+
+
+class Bundle(Prices):
+    """Prices of some machines, moved by a proximal bundle method; used as :class:`Prices` is.
+
+    Parameters
+    ----------
+    machines
+        What is priced.
+    price
+        Prices to start from, by slot; the best pays by default.
+    claims
+        Claims to tell until the first step, if the machines were priced before in another form.
+    params
+        The constants of the search.
+
+    Examples
+    --------
+    >>> from lastswitch.planning.automata import block_automata
+    >>> from lastswitch.planning.machines import compact
+    >>> from lastswitch.planning.problem import BlockProblem
+    >>> problem = BlockProblem([[4.0, 6.0], [3.0, 3.0]], [[1.0], [3.0]], [[6.0] * 4, [3.0] * 4])
+    >>> prices = Bundle(compact(block_automata(problem)))
+    >>> prices.descend(target=17.0, steps=20)
+    >>> round(prices.bound, 6)
+    18.0
+    """
+
+    def restart(self, theta: float = 1.0) -> None:
+        """Forget the cuts and the step size, and take stock at the current prices."""
+        m, d = self.machines, self.machines.length
+        params, descent = self.params, self.descent
+        n = int(np.clip(len(m.idle) // params.states_per_cut, *params.cuts))
+        n = min(n, max(2, MOST_BYTES // (4 * d * len(m.root))))
+        self._cuts = Cuts(
+            slope=np.empty((n, d)),
+            error=np.empty(n),
+            weight=np.empty(n),
+            gram=np.empty((n, n)),
+            along=np.empty(n),
+            paths=np.empty((n, len(m.root), d), np.float32),
+        )
+        self._memo = np.array([0.0, 0.0, 0.0, np.inf, 0.0, 0.0])
+        self._centre = Centre(
+            descent.price, descent.trial, descent.direction, descent.worth, self._memo
+        )
+        self._told = descent.claims
+        bundle_steps(m, self._centre, self._cuts, 0.0, 0.0, 0)
+
+    def slow_down(self, theta: float) -> None:
+        """Do nothing: the step size finds itself."""
+
+    @property
+    def claims(self) -> FloatArray:
+        """How much of each slot each machine takes in the mix of paths at these prices."""
+        n = int(self._memo[COUNT])
+        if n == 0:
+            return self._told
+        mix = self._cuts.weight[:n].astype(np.float32) @ self._cuts.paths[:n].reshape(n, -1)
+        return mix.reshape(self._cuts.paths.shape[1:]).astype(np.float64)
+
+    @property
+    def bound(self) -> float:
+        """No block is worth more than this."""
+        return float(self._memo[BOUND])
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the cuts promise hardly anything more."""
+        return bool(self._memo[OVER])
+
+    def descend(self, target: float, steps: int) -> None:
+        """Take up to ``steps`` steps, until the bound is ``target`` or hardly lower anywhere."""
+        tolerance = self.params.bundle_tolerance
+        while steps > 0 and not self.exhausted:
+            if self._memo[COUNT] == len(self._cuts.error):
+                self._make_room()
+            steps -= bundle_steps(self.machines, self._centre, self._cuts, target, tolerance, steps)
+
+    def _make_room(self) -> None:
+        """Drop the cuts without weight; if there is none, fold all into their mix."""
+        cuts = self._cuts
+        keep = np.flatnonzero(cuts.weight > WEIGHTLESS)
+        if len(keep) == len(cuts.error):
+            cuts.paths[0] = np.tensordot(cuts.weight, cuts.paths, 1)
+            cuts.slope[0] = cuts.weight @ cuts.slope
+            cuts.error[0] = cuts.weight @ cuts.error
+            cuts.gram[0, 0] = cuts.along[0] = cuts.slope[0] @ cuts.slope[0]
+            cuts.weight[0], keep = 1.0, keep[:1]
+        n = len(keep)
+        for part in (cuts.slope, cuts.error, cuts.weight, cuts.along, cuts.paths):
+            part[:n] = part[keep]
+        cuts.gram[:n, :n] = cuts.gram[np.ix_(keep, keep)]
+        self._memo[COUNT] = n
+
+
+@bare
+def bundle_steps(
+    m: Machines, centre: Centre, cuts: Cuts, target: float, tolerance: float, steps: int
+) -> int:
+    """Move the centre to lower bounds; return how many steps were taken before the cuts were full.
+
+    A trial that keeps a tenth of what the cuts promise becomes the centre (a serious step); any
+    other only adds its cut (a null step). What states are worth at the centre is left behind.
+    """
+    price, trial, mixed, worth, memo = centre
+    slopes, error, along = cuts.slope, cuts.error, cuts.along
+    d, n, taken = len(price), int(memo[COUNT]), 0
+    swept = True  # whether `worth` is that of the centre
+    if n == 0:
+        for s in range(m.lo[d], m.hi[d]):
+            worth[s] = m.final[s - m.lo[d]]
+        sweep(m, price, worth)
+        memo[BOUND] = claim(m, price, worth, slopes[0], cuts.paths[0])
+        if steps == 0:
+            return 0
+        n, error[0], cuts.weight[0] = 1, 0.0, 1.0
+        products(cuts, 0)
+        along[0] = cuts.gram[0, 0]
+        memo[STEP] = 0.5 * (memo[BOUND] - target) / max(along[0], 1e-300)
+        memo[FIRST] = memo[STEP]
+    while taken < steps and n < len(error):
+        taken += 1
+        length, bound = memo[STEP], memo[BOUND]
+        weigh(cuts, n, length)
+        square, lost = mix(cuts, n, mixed)
+        promise, gap = length * square + lost, bound - target
+        if gap <= 0.0 or lost + square * max(length, memo[FIRST]) <= tolerance * gap:
+            memo[OVER] = 1.0
+            break
+        for t in range(d):
+            trial[t] = price[t] - length * mixed[t]
+        sweep(m, trial, worth)
+        lower = claim(m, trial, worth, slopes[n], cuts.paths[n])
+        fall = bound - lower
+        swept = fall >= 0.1 * promise
+        error[n], cuts.weight[n] = 0.0, 0.0
+        if swept:
+            for k in range(n):  # the slope times the way is -length * along
+                error[k] = max(error[k] - fall + length * along[k], 0.0)
+            for t in range(d):
+                price[t] = trial[t]
+            memo[BOUND] = lower
+            if fall >= 0.5 * promise:
+                memo[STEP] *= 1.6
+            elif memo[AGAIN] > 0.0:
+                memo[STEP] *= 1.3
+        products(cuts, n)
+        if not swept:
+            error[n] = max(fall - length * along[n], 0.0)
+            if error[n] > 2.0 * promise:
+                memo[STEP] *= 0.8
+        memo[AGAIN] = 1.0 if swept else 0.0
+        n += 1
+    memo[COUNT] = n
+    if not swept:
+        sweep(m, price, worth)
+    return taken
+
+
+@bare_inner
+def products(cuts: Cuts, n: int) -> None:
+    """Fill the products of the slope of cut ``n`` with those before it, and with the mix."""
+    for k in range(n + 1):
+        total = 0.0
+        for t in range(cuts.slope.shape[1]):
+            total += cuts.slope[k, t] * cuts.slope[n, t]
+        cuts.gram[k, n] = cuts.gram[n, k] = total
+    along = 0.0
+    for k in range(n):
+        along += cuts.gram[n, k] * cuts.weight[k]
+    cuts.along[n] = along
+
+
+@bare_inner
+def weigh(cuts: Cuts, n: int, length: float) -> None:
+    """Move the weights towards the lowest of length / 2 |mixed slope|^2 + mixed error.
+
+    Pairwise steps from the cut of steepest gradient (among those with weight) to the flattest;
+    2 n of them, starting from the last weights, come close enough.
+    """
+    gram, weight, along, error = cuts.gram, cuts.weight, cuts.along, cuts.error
+    for _ in range(2 * n):
+        steep, flat = -1, 0
+        most, least = -np.inf, np.inf
+        for k in range(n):
+            gradient = length * along[k] + error[k]
+            if weight[k] > 0.0 and gradient > most:
+                steep, most = k, gradient
+            if gradient < least:
+                flat, least = k, gradient
+        if most - least <= 1e-12 * max(abs(most), abs(least)):
+            break
+        bend = length * (gram[steep, steep] + gram[flat, flat] - 2.0 * gram[steep, flat])
+        shift = weight[steep]
+        if bend * shift > most - least:
+            shift = (most - least) / bend
+            weight[steep] -= shift
+        else:
+            weight[steep] = 0.0
+        weight[flat] += shift
+        for k in range(n):
+            along[k] += shift * (gram[k, flat] - gram[k, steep])
+
+
+@bare_inner
+def mix(cuts: Cuts, n: int, mixed: FloatArray) -> tuple[float, float]:
+    """Fill the mixed slope; return its square and the mixed error."""
+    square, error = 0.0, 0.0
+    for t in range(len(mixed)):
+        mixed[t] = 0.0
+    for k in range(n):
+        error += cuts.weight[k] * cuts.error[k]
+        if cuts.weight[k] > 0.0:
+            for t in range(len(mixed)):
+                mixed[t] += cuts.weight[k] * cuts.slope[k, t]
+    for t in range(len(mixed)):
+        square += mixed[t] * mixed[t]
+    return square, error

@@ -1,0 +1,222 @@
+"""Better blocks by planning a few arms anew: they keep their slots, and share them out again.
+
+The slots some arms hold in a block, and these arms alone, are a small planning problem: everyone
+else's slots are slots in which these arms idle. It is solved by prices, deletions and one narrow
+beam, whose floor is what the arms earn now.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lastswitch._kernels import bare, bare_inner
+from lastswitch._random import stream
+from lastswitch.planning._tables import FloatArray, IntArray
+from lastswitch.planning.automata import Automata, StateArray
+from lastswitch.planning.beam import Beam
+from lastswitch.planning.bundle import Bundle
+from lastswitch.planning.fixing import fixed
+from lastswitch.planning.machines import compact
+from lastswitch.planning.params import DEFAULT, SearchParams
+
+
+class Neighbourhoods:
+    """Choices of arms around a block, one after the other, and what comes of them.
+
+    Parameters
+    ----------
+    automata
+        All arms.
+    params
+        The constants of the search.
+    """
+
+    def __init__(self, automata: Automata, params: SearchParams = DEFAULT) -> None:
+        self.automata, self.params = automata, params
+        self._rng = stream(0, "neighbourhoods")
+        self._turn = 0
+        room = min(len(automata.idle), params.free_states)
+        self._origin, self._label = np.empty(room, np.int32), np.zeros(len(automata.idle), np.int32)
+        self._tables = (np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room))
+
+    def improved(
+        self, block: IntArray, price: FloatArray, claims: FloatArray, rounding: float
+    ) -> tuple[IntArray | None, int]:
+        """Try one neighbourhood; return a better block, if there is one, and the work it took.
+
+        ``claims`` is how much of each slot each arm wants; improvements up to ``rounding`` are
+        none.
+        """
+        arms = self._chosen(block, claims)
+        slots = np.flatnonzero(np.isin(block, arms))
+        if len(arms) < 2 or len(slots) < 2:
+            return None, len(block)
+        # Twins next to each other, as the beam wants them.
+        arms = arms[np.argsort(self.automata.twins[arms], kind="stable")]
+        made = self._freed(block, arms, slots)
+        machines = None if made is None else compact(made[0])
+        if made is None or machines is None:
+            return None, len(self._origin)
+        floor = made[1] + rounding
+        work = self.params.free_steps * machines.size
+        prices = Bundle(machines, price[slots], params=self.params)
+        prices.descend(floor, self.params.free_steps)
+        if prices.bound <= floor:
+            return None, work
+        left = fixed(prices, floor)
+        if left is None:
+            return None, work
+        prices = Bundle(left, prices.price, params=self.params)
+        width = self.params.free_width
+        twins = self.automata.twins[arms]
+        beam = Beam(left, twins, width, prices.worth, prices.price, self.params)
+        beam.run(floor, 1 << 40)
+        work += width * len(slots) * len(arms)
+        value, node = beam.best()
+        if value <= floor:
+            return None, work
+        better = block.copy()
+        better[slots] = arms[beam.way_to(node)[0]]
+        return better, work
+
+    def _chosen(self, block: IntArray, claims: FloatArray) -> IntArray:
+        """Return the arms to plan anew: at random, around a slot, or where claims and block differ.
+
+        As many as hold the wanted number of slots; and two that hold none.
+        """
+        n_arms, d = claims.shape
+        held = np.bincount(block, minlength=n_arms)
+        self._turn += 1
+        if self._turn % 3 == 0:
+            order = self._rng.permutation(n_arms)
+        elif self._turn % 3 == 1:
+            near = np.argsort(np.abs(np.arange(d) - self._rng.integers(d)), kind="stable")
+            order = block[near][np.sort(np.unique(block[near], return_index=True)[1])]
+        else:
+            takes = block == np.arange(n_arms)[:, None]
+            unlike = np.abs(claims - takes).sum(axis=1)
+            order = np.argsort(-unlike * self._rng.random(n_arms), kind="stable")
+        target = max(2, min(self.params.free_slots, d // 2))
+        chosen: list[int] = []
+        free = 0
+        for arm in order.tolist():
+            if 0 < held[arm] <= target - free and len(chosen) < self.params.free_arms:
+                chosen.append(arm)
+                free += held[arm]
+        others = np.flatnonzero(held == 0)
+        if len(others):
+            want = claims[others].sum(axis=1) + 0.1 * self._rng.random(len(others))
+            chosen += others[np.argsort(-want)[:2]].tolist()
+        return np.array(sorted(chosen), np.int64)
+
+    def _freed(
+        self, block: IntArray, arms: IntArray, slots: IntArray
+    ) -> tuple[Automata, float] | None:
+        """Return the automata of some arms on some slots, and what these arms earn now."""
+        a, (idle, pull, pay) = self.automata, self._tables
+        offset, root = np.zeros(len(slots) + 2, np.int64), np.empty(len(arms), np.int32)
+        value = free(
+            *(a.offset, a.idle, a.pull, a.pay, a.final, a.root, block, arms, slots),
+            *(offset, idle, pull, pay, root, self._origin, self._label),
+        )
+        if np.isnan(value):
+            return None
+        n, end = int(offset[-1]), int(offset[-2])
+        sub = Automata(
+            offset=offset,
+            idle=idle[:n],
+            pull=pull[:n],
+            pay=pay[:n],
+            final=pay[end:n].copy(),
+            root=root,
+            twins=a.twins[arms],
+        )
+        return sub, value
+
+
+@bare
+def free(
+    old_offset: IntArray,
+    old_idle: StateArray,
+    old_pull: StateArray,
+    old_pay: FloatArray,
+    final: FloatArray,
+    old_root: StateArray,
+    block: IntArray,
+    arms: IntArray,
+    slots: IntArray,
+    offset: IntArray,
+    idle: StateArray,
+    pull: StateArray,
+    pay: FloatArray,
+    root: StateArray,
+    origin: StateArray,
+    label: StateArray,
+) -> float:
+    """Write the arms' automata on the free slots; return what they earn in ``block``.
+
+    NaN if there is no room. At the end ``pay`` holds what the last states are worth.
+    """
+    d, n_slots = len(block), len(slots)
+    earned = 0.0
+    for k in range(len(arms)):
+        s = old_root[arms[k]]
+        for t in range(d):
+            if block[t] == arms[k]:
+                earned += old_pay[s]
+                s = old_pull[s]
+            else:
+                s = old_idle[s]
+        earned += final[s - old_offset[d]]
+    count = 0
+    for k in range(len(arms)):
+        s = rested(old_idle, old_root[arms[k]], 0, slots[0])
+        root[k] = number(origin, label, s, 0, count)
+        if root[k] == len(origin):
+            return np.nan
+        count = max(count, root[k] + 1)
+    offset[0], offset[1] = 0, count
+    for j in range(n_slots):
+        until = slots[j + 1] if j + 1 < n_slots else d
+        begin = count
+        for x in range(offset[j], offset[j + 1]):
+            s = origin[x]
+            pay[x] = old_pay[s]
+            after = rested(old_idle, old_idle[s], slots[j] + 1, until)
+            idle[x] = number(origin, label, after, begin, count)
+            count = max(count, idle[x] + 1)
+            after = rested(old_idle, old_pull[s], slots[j] + 1, until)
+            pull[x] = number(origin, label, after, begin, count)
+            count = max(count, pull[x] + 1)
+            if count > len(origin):
+                return np.nan
+        offset[j + 2] = count
+    for x in range(offset[n_slots], count):
+        idle[x], pull[x], pay[x] = -1, -1, final[origin[x] - old_offset[d]]
+    return earned
+
+
+@bare_inner
+def rested(idle: StateArray, s: int, t: int, until: int) -> int:
+    """Return the state after idling from slot ``t`` to ``until``; -1 if that is not allowed."""
+    while t < until and s >= 0:
+        s = idle[s]
+        t += 1
+    return s
+
+
+@bare_inner
+def number(origin: StateArray, label: StateArray, s: int, begin: int, count: int) -> int:
+    """Return the new number of state ``s`` in the slot that begins at ``begin``: -1 for -1.
+
+    A label counts only if the state it names agrees, so labels need no clearing. Without room for
+    another state the number is one too large.
+    """
+    if s < 0:
+        return -1
+    x = label[s]
+    if begin <= x < count and origin[x] == s:
+        return int(x)
+    if count < len(origin):
+        origin[count], label[s] = s, count
+    return count

@@ -1,0 +1,53 @@
+"""Ctrl-C among very many arms: a real interrupt, sent to a process that is at work."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+#: Plans without a limit; every report of progress is a line, and so is the answer.
+PROGRAM = """
+import signal, sys
+import numpy as np
+import lastswitch as ls
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+rng = np.random.default_rng(0)
+rests = np.sort(rng.random((int(sys.argv[1]), 12)), axis=1)
+bandit = ls.Bandit([ls.Curve(rest, [0.1, 0.0]) for rest in rests])
+calls = {
+    "cycle": lambda **options: ls.plan_cycle(bandit, 12, **options),
+    "best": lambda **options: ls.best_cycle(bandit, 12, **options),
+    "average": lambda **options: ls.optimal_average(bandit, max_states=10**9, **options),
+    "total": lambda **options: ls.optimal_total(bandit, 1000, max_states=10**9, **options),
+}
+found = calls[sys.argv[2]](progress=lambda now: print("at work", flush=True))
+print("answer", found.optimal, 0 < found.value <= found.bound)
+"""
+#: Seconds after which an answer is given up: an interrupt that goes unheard is never answered.
+GIVE_UP = 120
+
+
+@pytest.mark.parametrize("call", ["cycle", "best", "average", "total"])
+@pytest.mark.parametrize("n_arms", [300, 10_000])
+def test_an_interrupt_is_answered_with_the_best_so_far(n_arms, call):
+    """The call returns what it has, under a true bound, and the program goes on."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(n_arms), call],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    first = child.stdout.readline()
+    child.send_signal(signal.SIGINT)
+    try:
+        output, errors = child.communicate(timeout=GIVE_UP)
+    finally:
+        child.kill()  # nothing, once it has ended
+    assert first == "at work\n", errors
+    assert output.splitlines()[-1] == "answer False True", errors
+    assert child.returncode == 0
