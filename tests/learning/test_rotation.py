@@ -14,10 +14,18 @@ from lastswitch.learning.rotation_tables import STREAKS
 from lastswitch.testing import check_policy
 
 
-@pytest.mark.parametrize("index", ["kl-ucb", "ucb1", "empirical-bernstein", "thompson"])
+@pytest.mark.parametrize(
+    "index", ["reservation", "kl-ucb", "ucb1", "empirical-bernstein", "thompson"]
+)
 def test_every_index_keeps_the_contract(index):
     """Legal pulls, true states, masks, late rewards, refusals, determinism, files."""
     check_policy(lambda: RotationUCB(3, index=index, seed=5), n_arms=3, rounds=60)
+
+
+@pytest.mark.parametrize("kept", [{"memory": 30}, {"pooling": "none"}, {"pooling": "partial"}])
+def test_every_way_of_keeping_rewards_keeps_the_contract(kept):
+    """The same with fading rewards, and with subjects that differ."""
+    check_policy(lambda: RotationUCB(3, **kept), n_arms=3, rounds=60)
 
 
 def test_the_smallest_tables_keep_the_contract():
@@ -81,11 +89,22 @@ def test_estimates_equal_a_recount_of_the_history(data):
     assert policy.pending.sum() == len(open_pulls)
 
 
-@pytest.mark.parametrize("index", ["kl-ucb", "thompson"])
-def test_a_resumed_policy_makes_the_same_plans(tmp_path, index):
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {},
+        {"index": "kl-ucb"},
+        {"index": "thompson"},
+        {"memory": 100},
+        {"pooling": "none"},
+        {"pooling": "partial"},
+    ],
+    ids=str,
+)
+def test_a_resumed_policy_makes_the_same_plans(tmp_path, kept):
     """Saving in the middle of a block changes no later pull and no number."""
     bandit = five_arms()
-    policies = [RotationUCB(5, initial=-1, index=index, seed=3) for _ in range(2)]
+    policies = [RotationUCB(5, initial=-1, seed=3, **kept) for _ in range(2)]
     noises = [stream(0, "test") for _ in range(2)]
     for step in range(300):
         if step in (57, 150, 151):
@@ -144,6 +163,8 @@ def test_a_prior_that_does_not_fit_is_refused(prior, error, message):
         ("alpha", 0.0),
         ("streak_depth", 17),
         ("n_arms", 0),
+        ("memory", 0),
+        ("pooling", "some"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(argument, value):

@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from lastswitch.learning.rotation_lookahead import look_ahead, look_ahead_reference, state_keys
+from lastswitch.learning.rotation_lookahead import (
+    followed,
+    look_ahead,
+    look_ahead_reference,
+    state_keys,
+)
 from lastswitch.learning.rotation_price import best_cycle, potentials, price_slots
 from lastswitch.learning.rotation_tables import pooled, settle, wants_depth
 from strategies import bandits, pays
@@ -73,6 +78,27 @@ def test_a_plan_is_worth_what_the_beam_says(table, rounds, width):
         moves = [neighbours(cell, streaks, depths[0]) for cell in cells]
         cells = [played if i == arm else idle for i, (idle, played) in enumerate(moves)]
     assert score == pytest.approx(earned, abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(tables(), st.integers(1, 3), st.integers(1, 9))
+def test_following_plans_earns_what_playing_them_out_earns(table, commitment, rounds):
+    """Plan five rounds, play the first few, plan anew; the last state counts at its worth."""
+    values, streaks, depths = table
+    worth = np.zeros_like(values)
+    price_slots(values, streaks, depths, worth)
+    free, keys = np.ones(len(values), np.bool_), state_keys(*values.shape)
+    cells, earned, plan = np.full(len(values), streaks), 0.0, np.empty(5, np.int64)
+    given = values, worth, streaks, depths, cells.copy(), keys, 4, 5, commitment, rounds
+    for t in range(rounds):
+        if t % commitment == 0:
+            look_ahead(values, worth, streaks, depths, cells, free, keys, 4, plan)
+        arm = plan[t % commitment]
+        earned += values[arm, cells[arm]]
+        moves = [neighbours(cell, streaks, depths[0]) for cell in cells]
+        cells = np.array([played if i == arm else idle for i, (idle, played) in enumerate(moves)])
+    earned += sum(worth[arm, cell] for arm, cell in enumerate(cells))
+    assert followed(*given) == pytest.approx(earned, abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None)

@@ -45,11 +45,12 @@ class RotationUCB(OptimisticTables, Policy):
     where the arms stand, plays the first few of them and plans again. It needs no horizon and, on
     rewards in [0, 1], no tuning.
 
-    - *Belief.* An index per (arm, state), clipped to [0, 1]; a longer streak is never believed to
-      pay more. Rests beyond the first few borrow a little from the rests beside them. Tables
-      start ``depth`` rests deep, their last entry pooling what is deeper, and an arm's table
-      deepens (up to ``max_depth``) when its best cycle waits for that tail or when the tail's
-      states pay unlike each other.
+    - *Belief.* A posterior over where each arm's curve changes, so that states that pay alike share
+      what was seen of them, and of each state the pay at which looking is just worth its price
+      (:mod:`lastswitch.learning.rotation_belief`); a longer streak is never believed to pay more.
+      Tables start ``depth`` rests deep, their last entry pooling what is deeper, and an arm's
+      table deepens (up to ``max_depth``) when its best cycle waits for that tail or when the
+      tail's states pay unlike each other.
     - *Plan.* A beam search over ``lookahead`` rounds. What the arms' last states are worth is added
       at the end: with a price per slot, each arm alone has a best cycle, and being closer to it is
       worth more. This keeps a short plan from being short-sighted. What that worth gets wrong can
@@ -57,14 +58,15 @@ class RotationUCB(OptimisticTables, Policy):
       ``lookahead`` for every 10,000, up to twenty), and a plan that looks farther is followed for
       longer, as long as the tables it was made on stand. It grows no faster than that pays for:
       a decision costs no more after ten million plays.
-    - *Pace.* ``commitment`` plays are made before planning again; one, once there are several
-      subjects. Plays whose reward is still out count at once, at the mean so far, so that many
+    - *Pace.* ``commitment`` plays are made before planning again, or three times as many where
+      that, tried out on the tables, earns more; one, once there are several subjects. Plays whose
+      reward is still out count at once, at the mean so far, so that many
       subjects do not all try the same thing.
 
     **Guaranteed:** arms that are not allowed are never played; :meth:`bound` is at least what any
-    schedule earns per round if no optimistic value is below the truth; with the KL-UCB, UCB1 and
-    Bernstein indices every state in the table is, in the long run, believed better the longer it
-    is left unseen, so no belief is final. **Only observed:** the share of the optimum it earns
+    schedule earns per round if no optimistic value is below the truth; with every index but
+    Thompson's each state in the table is, in the long run, believed better the longer it is left
+    unseen, so no belief is final. **Only observed:** the share of the optimum it earns
     (``benchmarks/learning.py``). Logarithmic regret is known for optimistic play of whole cycles
     (Ortner 2010); no such proof is claimed here, where exploration is smaller than that proof's.
     Structure deeper than ``max_depth`` is not seen, and rises along a streak are believed away.
@@ -74,7 +76,8 @@ class RotationUCB(OptimisticTables, Policy):
     n_arms
         Number of arms.
     index
-        ``"kl-ucb"``, ``"ucb1"``, ``"empirical-bernstein"`` or ``"thompson"``, see
+        ``"reservation"``, see :mod:`lastswitch.learning.rotation_belief`; or one that judges each
+        state by itself: ``"kl-ucb"``, ``"ucb1"``, ``"empirical-bernstein"`` or ``"thompson"``, see
         :mod:`lastswitch.learning.indices`.
     depth, max_depth
         Rests an arm's table starts with, and the most it may deepen to.
@@ -87,7 +90,14 @@ class RotationUCB(OptimisticTables, Policy):
     commitment
         Plays made before planning again, when there is one subject.
     alpha
-        How much doubt an index keeps.
+        How much doubt the KL-UCB, UCB1 and Bernstein indices keep.
+    memory
+        Rounds after which a reward counts for 1/e: for curves that move. Without it nothing is
+        forgotten.
+    pooling
+        What subjects share: ``"all"`` they see, ``"none"`` of it, or ``"partial"``, as much as
+        their rewards say they are alike (:mod:`lastswitch.learning.rotation_pooling`). Other than
+        ``"all"`` every plan is made on tables of the subject's own, about a millisecond each.
     initial, rewards
         As in :class:`~lastswitch.learning.Policy`.
     prior

@@ -26,6 +26,8 @@ from lastswitch.learning.indices import Floats
 STRENGTHS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, math.inf)
 #: Subjects whose rewards are weighed to find the strength.
 MOST_WEIGHED = 200
+#: Log-likelihoods this close to the best are as good.
+_ABOUT = 2.0
 
 
 def add_own(own: list[Any], cell: int, reward: float) -> None:
@@ -120,8 +122,8 @@ def likeliest_strength(
             share = _share(others, strength)
             a, b = 0.5 + share * paid, 0.5 + share * (others - paid)
             likely[k] += float((betaln(a + hits, b + misses) - betaln(a, b)).sum())
-    # Of equals the strongest: with nothing to tell subjects apart they are one.
-    return len(STRENGTHS) - 1 - int(np.argmax(likely[::-1]))
+    # Of those about as likely the strongest: with little to tell subjects apart they are one.
+    return int(np.flatnonzero(likely >= likely.max() - _ABOUT)[-1])
 
 
 def _share(others: Floats, strength: float) -> Floats:
