@@ -241,7 +241,11 @@ class Bandit:
             arms += f"\n  and {more(self.n_arms, 'all in bandit.names and bandit.curves')}"
         starts = set(self.initial)
         start = str(starts.pop()) if len(starts) == 1 else str(list(self.initial))
-        return f"Bandit({self.n_arms} arms, {noise} rewards, starting at tau {start}){arms}"
+        least, most = self.plays
+        plays = "" if self.plays == (1, 1) else f", {least} to {most} plays a round"
+        rules = "".join(f"\n  rule: {rule}" for rule in self.rules)
+        opening = f"Bandit({self.n_arms} arms, {noise} rewards, starting at tau {start}{plays})"
+        return f"{opening}{arms}{rules}"
 
 
 def _names(names: Iterable[str] | None, size: int) -> tuple[str, ...]:

@@ -294,6 +294,16 @@ def test_a_changed_value_is_refused_or_harmless(name, tmp_path):
     assert mutations(name, tmp_path, 60) < 50
 
 
+@pytest.mark.parametrize("schedule", [[], {}, [[1, 1, 0, [0.5]]], [[0, 0, 0, []]] * 5])
+def test_a_schedule_that_cannot_be_followed_is_not_loaded(schedule, tmp_path):
+    """A policy of known curves always has one, with a pattern of some rounds for every arm."""
+    path = MUTATED["FrequencyPolicy"]().save(tmp_path / "policy.json")
+    load_policy(path)
+    rewritten(path, _item("learned", "schedule", value=schedule))
+    with pytest.raises(FileError, match=r"damaged.*pattern"):
+        load_policy(path)
+
+
 def decode_arrays(value):
     """Return a copy of a file's content in which arrays are arrays."""
     if isinstance(value, dict):

@@ -85,6 +85,7 @@ def test_words_about_later_rounds_are_no_error_but_impossible_ones_are():
                 r.apart("hit", 2),
                 r.only("news", when="mon-fri"),
                 r.never("gold", when="mon"),
+                r.never("hit", when="weekends"),  # which the last one says already
                 r.never("music", when="sun"),
             ],
             "only('news', when='mon-fri') and never('music', when='sun') leave no arm for "

@@ -94,7 +94,8 @@ class Policy(Chooser):
         self._ledger, self._earlier = Ledger(), 0
         # Once more by themselves: an ask and a tell take about a microsecond.
         self._tracks, self._standing = self._subjects.of, self._proposals.standing
-        self._open, self._names = self._ledger.open, self._ledger.names
+        books = self._ledger
+        self._open, self._names, self._told = books.open, books.names, books.rewards
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -244,7 +245,7 @@ class Policy(Chooser):
             self.learn(pull, value, note)
         elif self._scaled:
             self.learn(pull, share(value, self._low, self._high), note)
-        self._ledger.rewards[place] = value
+        self._told[place] = value
         del waiting[id]
 
     @property
@@ -270,8 +271,7 @@ class Policy(Chooser):
     def track(self, subject: Subject = None) -> Track:
         """Return the track of ``subject``, enrolling it if it is new."""
         check_subject(subject)
-        found = self._tracks.get(subject)
-        return self.enrol(subject) if found is None else found
+        return self._tracks.get(subject) or self.enrol(subject)
 
     def enrol(
         self, subject: Subject = None, state: Sequence[int] | None = None, *, at: int = 0

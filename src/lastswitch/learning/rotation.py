@@ -207,7 +207,8 @@ class RotationUCB(OptimisticTables, Policy):
             track.at += 1
         else:
             self._make_tables_for(track.memory, list(self._tracks.values()))
-            block = self._search(self._cells(track.state()), allowed, 1)[: self.commitment]
+            pace = self.commitment if self.pooling == "none" or len(self._tracks) == 1 else 1
+            block = self._search(self._cells(track.state()), allowed, 1)[:pace]
             track.block, track.at, arm = block if allowed is None else (), 1, block[0]
         self._out[self._cell(arm, track.tau(arm))] += 1.0
         return arm

@@ -45,7 +45,7 @@ HAZARDS = (0.2, 0.6, 0.9)
 _EVEN_RESTS = 4
 #: How fast a look teaches less as rewards accumulate (κ).
 _TAUGHT = 0.1
-#: The weight of a state taken for itself; it falls beyond the same rest as changes do.
+#: The weight of a state taken for itself; it falls where changes do, on both of its sides.
 _ALONE = 0.05
 #: Rests up to this one are to be seen before they are judged.
 _CURIOUS = 4
@@ -233,7 +233,7 @@ def believe(
             for j in range(p, length):
                 weight = weights[i, j]
                 if i == p == j:
-                    weight += _ALONE * min(1.0, _EVEN_RESTS / max(rest, 1))
+                    weight += _ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)) ** 2
                 if weight < _RARE:
                     continue
                 hits, seen = 1.0 + total[j + 1] - total[i], 2.0 + count[j + 1] - count[i]
@@ -314,7 +314,7 @@ def believe_reference(
             for i, j in product(range(p + 1), range(p, n.size))
         ]
         mean = sum(weight * (1 + hits) / (2 + seen) for weight, seen, hits in parts)
-        parts.append((_ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)), n[cell], s[cell]))
+        parts.append((_ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)) ** 2, n[cell], s[cell]))
         weight, seen, hits = np.array(parts).T
         a, b = 1 + hits, 1 + seen - hits
         scale = profit / max(arms, rest + 1) * weight / (1 + _TAUGHT * seen)

@@ -129,7 +129,7 @@ class OptimisticTables:
         plays, states = float(seen[0].sum()), int(np.count_nonzero(seen[0]))
         if self.index == "reservation":
             counts, sums, _ = gathered(*seen, STREAKS, streaks, self.depths)
-            values = np.ones_like(counts)
+            values: Floats = np.ones_like(counts)
             values[:, : self.values.shape[1]] = self.values
             profit = PROFIT * plays / max(1, states)
             believe_arms(counts, sums, streaks, self.depths, profit, again, values)

@@ -18,7 +18,7 @@ import numpy as np
 from lastswitch._checks import check_path
 from lastswitch._codec import array_digest, digest, load_json, pack_array, save_json, unpack_array
 from lastswitch.bandit import Bandit
-from lastswitch.errors import FileError, LastSwitchError, PolicyError
+from lastswitch.errors import FileError, PolicyError
 from lastswitch.files import bandit_from_dict, bandit_to_dict
 from lastswitch.learning.chooser import Chooser
 from lastswitch.learning.policy import REGISTRY, Policy
@@ -88,10 +88,15 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         raise
     except RecursionError as error:
         raise FileError(f"{file} is nested too deep to be a saved policy.") from error
-    except (LastSwitchError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise _damaged(file, error) from error
-    except (ValueError, MemoryError) as error:
-        raise _damaged(file, error) from error
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        MemoryError,
+    ) as error:
+        raise FileError(f"{file} is damaged: {error!r:.300}; load an earlier copy.") from error
     _remember(policy, file)
     return policy
 
@@ -191,10 +196,6 @@ def _register_own(name: str) -> None:
         import_module(module.name)
         if name in REGISTRY:
             return
-
-
-def _damaged(file: Path, error: Exception) -> FileError:
-    return FileError(f"{file} is damaged: {error!r:.300}; load an earlier copy.")
 
 
 def _remember(policy: Policy, file: Path) -> None:

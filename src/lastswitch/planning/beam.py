@@ -22,8 +22,9 @@ from lastswitch.planning.params import DEFAULT, SearchParams
 from lastswitch.planning.selection import CUT, DROPPED, FLOOR, Found, keep_best
 
 #: Entries of the cursor: slot, next node to expand, nodes in this slot, candidates for the next,
-#: places of the hash table in use, how many children a node may have, and the work of expanding it.
-SLOT, NODE, NODES, CANDIDATES, PLACES, CHILDREN, WORK = 0, 1, 2, 3, 4, 5, 6
+#: places of the hash table in use, how many children a node may have, the work of expanding it,
+#: and the width.
+SLOT, NODE, NODES, CANDIDATES, PLACES, CHILDREN, WORK, WIDTH = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 class Guide(NamedTuple):
@@ -61,7 +62,7 @@ class Beam:
     twins
         A label per machine; machines with equal labels are next to each other and alike.
     width
-        How many nodes go on from each slot.
+        How many nodes go on from each slot, at most.
     worth, price
         What each state is worth at the prices, and the prices, by slot.
     params
@@ -83,13 +84,13 @@ class Beam:
         self.machines, self._alike = machines, len(set(twins.tolist())) < n
         ahead = np.zeros(d + 1)
         ahead[-2::-1] = price[::-1].cumsum()
-        self._guide = Guide(worth, ahead, _state_keys(1 << len(machines.idle).bit_length()), twins)
-        self._nodes = Nodes(
+        self.guide = Guide(worth, ahead, _state_keys(1 << len(machines.idle).bit_length()), twins)
+        self.nodes = Nodes(
             np.empty((2, width, n), np.int32), np.zeros((2, width)), np.zeros((2, width))
         )
-        self._nodes.states[0, 0], self._nodes.bound[0, 0] = machines.root, np.inf
-        self._ways = Ways(*(np.empty((d, width), np.int32) for _ in range(3)))
-        self._found = Found(
+        self.nodes.states[0, 0], self.nodes.bound[0, 0] = machines.root, np.inf
+        self.ways = Ways(*(np.empty((d, width), np.int32) for _ in range(3)))
+        self.found = Found(
             value=np.empty(room),
             bound=np.empty(room),
             key=np.empty(room, np.uint64),
@@ -98,11 +99,11 @@ class Beam:
             place=np.empty(room, np.int32),
             table=np.empty(1 << (2 * room).bit_length(), np.int32),
         )
-        self._scratch, self._pair = np.empty(room), np.empty((2, n), np.int32)
+        self.scratch, self.pair = np.empty(room), np.empty((2, n), np.int32)
         # Nodes of twins are compared in sorted order, which takes its time.
         work = n * (1 + n // 2) if self._alike else n
-        self._cursor = np.array([0, 0, 1, 0, 1, most, work])
-        self._ledger = np.full(3, -np.inf)
+        self.cursor = np.array([0, 0, 1, 0, 1, most, work, width])
+        self.ledger = np.full(3, -np.inf)
 
     @staticmethod
     def bytes_per_node(n_machines: int, length: int, params: SearchParams = DEFAULT) -> int:
@@ -114,52 +115,55 @@ class Beam:
 
         A candidate must beat ``floor``.
         """
-        self._ledger[FLOOR] = floor
+        self.ledger[FLOOR] = floor
         return bool(
             advance(
-                *(self.machines, self._guide, self._nodes, self._ways, self._found),
-                *(self._scratch, self._pair, self._cursor, self._ledger, budget),
+                *(self.machines, self.guide, self.nodes, self.ways, self.found),
+                *(self.scratch, self.pair, self.cursor, self.ledger, budget),
             )
         )
 
     @property
     def dropped(self) -> float:
         """The best bound dropped for lack of width so far."""
-        return float(self._ledger[DROPPED])
+        return float(self.ledger[DROPPED])
 
     def open_bound(self) -> float:
         """Return the best bound of what this pass has not settled yet: dropped, or on the way."""
-        slot, node, nodes, candidates = self._cursor[:4]
-        ahead = self._nodes.bound[slot % 2, node:nodes], self._found.bound[:candidates]
+        slot, node, nodes, candidates = self.cursor[:4]
+        ahead = self.nodes.bound[slot % 2, node:nodes], self.found.bound[:candidates]
         return max([self.dropped, *(float(part.max()) for part in ahead if len(part))])
 
     def best(self) -> tuple[float, int]:
         """Return the value and the node of the best complete block; (-inf, -1) if none did it."""
-        slot, _, nodes = self._cursor[:3].tolist()
+        slot, _, nodes = self.cursor[:3].tolist()
         if slot < self.machines.length or nodes == 0:
             return -np.inf, -1
         side = slot % 2
-        ends = self._guide.worth[self._nodes.states[side, :nodes]].sum(axis=1)
-        total = self._nodes.value[side, :nodes] + ends
+        ends = self.guide.worth[self.nodes.states[side, :nodes]].sum(axis=1)
+        total = self.nodes.value[side, :nodes] + ends
         node = int(total.argmax())
         return float(total[node]), node
 
     def way_to(self, node: int) -> tuple[IntArray, IntArray]:
         """Return how a complete block was filled, as (machine, member) per slot."""
-        d, ways = self.machines.length, self._ways
+        d, ways = self.machines.length, self.ways
         place, taken = [0] * d, [0] * d
         for t in range(d - 1, -1, -1):
             place[t], taken[t] = ways.place.item(t, node), ways.taken.item(t, node)
             node = ways.parent.item(t, node)
-        arcs = np.array(taken)
-        return self._identities(np.array(place), arcs), self.machines.who[arcs].astype(np.int64)
+        return self.named(np.array(place), np.array(taken))
+
+    def named(self, place: IntArray, taken: IntArray) -> tuple[IntArray, IntArray]:
+        """Return (machine, member) per slot, from the places and arcs of a complete block."""
+        return self._identities(place, taken), self.machines.who[taken].astype(np.int64)
 
     def _identities(self, place: IntArray, taken: IntArray) -> IntArray:
         """Return which machine was at the given places; twins change places on the way."""
         m, n = self.machines, len(self.machines.root)
         if not self._alike:
             return place
-        group = np.cumsum(np.append(0, np.diff(self._guide.twins) != 0))
+        group = np.cumsum(np.append(0, np.diff(self.guide.twins) != 0))
         state, names, machine = m.root, np.arange(n), np.empty_like(place)
         for t in range(len(place)):
             machine[t] = names[place[t]]
@@ -192,8 +196,7 @@ def advance(
     budget: int,
 ) -> bool:
     """Run the beam until the end of the block (True) or until ``budget`` children (False)."""
-    d, width = ways.parent.shape
-    room = len(found.bound)
+    d, width, room = len(ways.parent), cursor[WIDTH], len(found.bound)
     t, node, n_nodes = cursor[SLOT], cursor[NODE], cursor[NODES]
     count, places, most_children = cursor[CANDIDATES], cursor[PLACES], cursor[CHILDREN]
     while t < d:

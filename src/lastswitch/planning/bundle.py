@@ -80,7 +80,7 @@ class Bundle(Prices):
     def restart(self, theta: float = 1.0) -> None:
         """Forget the cuts and the step size, and take stock at the current prices."""
         m, d = self.machines, self.machines.length
-        params, descent = self.params, self._descent
+        params, descent = self.params, self.descent
         n = int(np.clip(len(m.idle) // params.states_per_cut, *params.cuts))
         n = min(n, max(2, MOST_BYTES // (4 * d * len(m.root))))
         self._cuts = Cuts(

@@ -78,7 +78,7 @@ class Prices:
         m, d = machines, machines.length
         self.machines, self.params = machines, params
         price = best_pays(m) if price is None else price
-        self._descent = Descent(
+        self.descent = Descent(
             price=np.array(price, dtype=np.float64),
             trial=np.empty(d),
             direction=np.empty(d),
@@ -88,48 +88,48 @@ class Prices:
             paths=np.empty((len(m.root), d), np.float32),
             memo=np.empty(3),
         )
-        self._pace = Pace(params.patience, params.shrink, params.smallest, params.fade)
+        self.pace = Pace(params.patience, params.shrink, params.smallest, params.fade)
         self.restart()
 
     def restart(self, theta: float = 1.0) -> None:
         """Forget the step size and the direction, and take stock at the current prices."""
-        self._descent.trial[:] = self._descent.price
-        self._descent.direction[:] = 0.0
-        self._descent.memo[:] = theta, 0.0, np.inf
+        self.descent.trial[:] = self.descent.price
+        self.descent.direction[:] = 0.0
+        self.descent.memo[:] = theta, 0.0, np.inf
         self.descend(np.inf, 1)
 
     def slow_down(self, theta: float) -> None:
         """Take no larger steps than ``theta`` from here on."""
-        self._descent.memo[THETA] = min(self._descent.memo[THETA], theta)
+        self.descent.memo[THETA] = min(self.descent.memo[THETA], theta)
 
     @property
     def price(self) -> FloatArray:
         """The best prices so far, by slot."""
-        return self._descent.price
+        return self.descent.price
 
     @property
     def worth(self) -> FloatArray:
         """What each state is worth at these prices."""
-        return self._descent.worth
+        return self.descent.worth
 
     @property
     def claims(self) -> FloatArray:
         """How often, of late, each machine claimed each slot."""
-        return self._descent.claims
+        return self.descent.claims
 
     @property
     def bound(self) -> float:
         """No block is worth more than this."""
-        return float(self._descent.memo[BEST])
+        return float(self.descent.memo[BEST])
 
     @property
     def exhausted(self) -> bool:
         """Whether the steps have become too small to matter."""
-        return bool(self._descent.memo[THETA] < self._pace.smallest)
+        return bool(self.descent.memo[THETA] < self.pace.smallest)
 
     def descend(self, target: float, steps: int) -> None:
         """Take up to ``steps`` subgradient steps towards a bound of ``target``."""
-        descend(self.machines, self._descent, self._pace, target, steps)
+        descend(self.machines, self.descent, self.pace, target, steps)
 
 
 def best_pays(machines: Machines) -> FloatArray:

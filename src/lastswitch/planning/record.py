@@ -66,6 +66,7 @@ class Record:
         self.price: FloatArray | None = None
         self.rounding = 0.0
         self._pays: list[FloatArray] = []
+        self._free = False  # whether nothing is forbidden
         self._plain = False  # whether the machines may have states that no block visits
         self.lineup: Lineup | None = None
         self.work = 0  # states swept and nodes expanded: a clock that ticks alike everywhere

@@ -20,7 +20,7 @@ import numpy as np
 from lastswitch._kernels import announce
 from lastswitch.errors import ProblemError
 from lastswitch.planning import products
-from lastswitch.planning._tables import FloatArray
+from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import block_automata
 from lastswitch.planning.beam import Beam, advance
 from lastswitch.planning.bundle import Bundle
@@ -30,6 +30,7 @@ from lastswitch.planning.machines import Machines, as_machines, compact, minimal
 from lastswitch.planning.neighbourhood import Neighbourhoods
 from lastswitch.planning.prices import Prices, best_pays
 from lastswitch.planning.problem import BlockProblem
+from lastswitch.planning.quick import first_round
 from lastswitch.planning.record import Done, Reached, Record
 
 #: What a state of a product, and a try of some arms, cost in states swept.
@@ -92,8 +93,8 @@ class Search(Record):
     def _run(self, price: FloatArray | None) -> None:
         """Begin with what proves most problems, and go on with what proves the others."""
         params = self.params
-        lineup = self._begin(price)
-        single, width, d = None, params.narrow, lineup.machines.length
+        lineup, width = self._begin(price)
+        single, d = None, lineup.machines.length
         while width * d**2 < params.hard_from:
             lineup.prices.slow_down(params.more_theta)
             self._descend(lineup, params.more_steps)
@@ -144,7 +145,7 @@ class Search(Record):
         self.pause()
         small = a.length * a.n_arms <= self.params.large
         if small and min(a.idle[:end].min(), a.pull[:end].min()) >= 0:
-            self._plain = True
+            self._plain = self._free = True
             return as_machines(a)  # nothing is forbidden, so there are no dead ends
         machines = compact(a, self.pause)
         if machines is None:
@@ -159,8 +160,8 @@ class Search(Record):
                 self.measure(machines)
         self._plain &= not self.answered
 
-    def _begin(self, price: FloatArray | None) -> Lineup:
-        """Return the arms with good prices, and find a first incumbent on the way."""
+    def _begin(self, price: FloatArray | None) -> tuple[Lineup, int]:
+        """Return the arms with good prices, a first incumbent found on the way, and a width."""
         # Twins next to each other, as the beam wants them.
         order = np.argsort(self.automata.twins, kind="stable")
         machines = self._machines()
@@ -181,12 +182,38 @@ class Search(Record):
         self._adopt(lineup)
         if fits:
             prices.slow_down(params.warm_theta)
+        if self._free:
+            return lineup, self._hurry(lineup)
         self._beam(lineup, params.scout)
         for steps in params.steps:  # a better incumbent makes better steps
             self._descend(lineup, steps)
             self._beam(lineup, params.scout)
             self._trim(lineup)
-        return lineup
+        return lineup, params.narrow
+
+    def _hurry(self, lineup: Lineup) -> int:
+        """Do the same, and the first pass, in one go: it may well be over. Return the next width."""
+        params, prices = self.params, lineup.prices
+        schedule = [(np.inf, steps, params.scout) for steps in (0, *params.steps)]
+        schedule.append((params.more_theta, params.more_steps, params.narrow))
+        widest = max(params.scout, params.narrow)
+        beam = Beam(prices.machines, lineup.twins, widest, prices.worth, prices.price, params)
+        record = np.array([self.value, self.bound, self.rounding, self.gap])
+        way = first_round(prices, beam, np.array(schedule), record)
+        value, bound = record[:2].tolist()
+        lineup.settled = value
+        if way is not None:
+            self._take(lineup, value, way)
+        self._sharpen()
+        self.lower(lineup, bound)
+        self.check(lineup)
+        self._trim(lineup)
+        return params.narrow * params.widen
+
+    def _take(self, lineup: Lineup, value: float, way: tuple[IntArray, IntArray]) -> None:
+        """Make the block that fills the slots this way the incumbent."""
+        pairs = zip(*way, strict=True)
+        self.block, self.value = np.array([lineup.members[i][j] for i, j in pairs]), value
 
     def _adopt(self, lineup: Lineup) -> None:
         """Make these the prices to report, and take note of their bound."""
@@ -373,8 +400,7 @@ class Search(Record):
         self.work += width * prices.machines.length * len(lineup.members)
         value, node = beam.best()
         if value > self.value:
-            way = zip(*beam.way_to(node), strict=True)
-            self.block, self.value = np.array([lineup.members[i][j] for i, j in way]), value
+            self._take(lineup, value, beam.way_to(node))
         elif not self.answered and beam.dropped == -math.inf:
             raise ProblemError("no block gives every slot to exactly one arm.")
         self._sharpen()

@@ -34,7 +34,7 @@ def random_rule(rng: np.random.Generator, n_arms: int, length: int, cycle: bool 
     if kind in ("most", "least"):
         plays: int | float = int(rng.integers(kind == "least", 3))
         if rng.random() < 0.2:
-            plays = float(rng.choice([0.25, 0.5, 0.75]))
+            plays = float(rng.choice([0.0, 0.25, 0.5, 0.75, 1.0]))
         if kind == "least" and rng.random() < 0.5:
             plays = 1
         window = rng.random()

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from lastswitch.errors import BlockError
+from lastswitch import Bandit, curves
+from lastswitch import rules as r
+from lastswitch.errors import BlockError, RuleError
 from lastswitch.planning.ruled import brute_force, ilp
 from lastswitch.planning.ruled.compiled import compiled
 from lastswitch.planning.ruled.problem import RuledProblem
@@ -57,3 +59,17 @@ def test_the_cases_cover_what_they_should():
     assert any(problem.plays[0] == 0 for problem in problems)
     assert any(problem.history for problem in problems)
     assert any(not problem.allowed.all() for problem in problems)
+
+
+def test_a_rule_with_too_much_to_remember_suggests_periods():
+    """Four in any 48 rounds is too much; four in each 48 rounds, or one in any 12, is not."""
+    bandit = Bandit([curves.constant(0.5)] * 3, plays=(0, 1))
+
+    def arms(rule, repeats=False):
+        return compiled(RuledProblem.from_bandit(bandit, 96, rules=[rule], repeats=repeats))
+
+    for repeats in (False, True):
+        with pytest.raises(RuleError, match=r"too much to remember.*every="):
+            arms(r.at_most("everyone", 4, within=48), repeats)
+        assert arms(r.at_most("everyone", 4, every=48), repeats).length == 96
+        assert arms(r.apart("everyone", 12), repeats).length == 96

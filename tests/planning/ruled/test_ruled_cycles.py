@@ -13,7 +13,6 @@ from lastswitch import rules as r
 from lastswitch.errors import BlockError, InfeasibleError, RuleError
 from lastswitch.planning.ruled import brute_force, ilp, search
 from lastswitch.planning.ruled.compiled import compiled
-from lastswitch.planning.ruled.cycles import settled
 from lastswitch.planning.ruled.problem import RuledProblem
 from planning.ruled.ruled_cases import ruled_cycles
 
@@ -47,6 +46,18 @@ def test_all_solvers_agree_on_cycles(problem):
         assert answer.bound == pytest.approx(best, abs=1e-9)
         assert problem.value(planned) == pytest.approx(best, abs=1e-6)
         assert bound >= best - 1e-9
+
+
+def settled(rounds, streaks) -> list[int]:
+    """Return the states in which every turn of an endlessly repeated schedule starts."""
+    turns, states = rounds * 2, []
+    for arm, streak in enumerate(streaks):
+        rested, run = 0, 0
+        for arms in turns:
+            rested, run = (0, run + 1) if arm in arms else (rested + 1, 0)
+        # An arm that never rests is in its longest streak.
+        states.append(rested or -(streak if run == len(turns) else run))
+    return states
 
 
 @settings(max_examples=50, deadline=None)
@@ -92,6 +103,18 @@ def test_best_cycle_passes_over_lengths_that_do_not_fit():
         ls.best_cycle(radio(), 7, rules=[r.at_least("talk", 1, every=9)])
     with pytest.raises(InfeasibleError):
         ls.best_cycle(radio(), 3, rules=[r.never("everyone")])
+
+
+def test_a_cycle_explains_itself_and_names_clashes():
+    """What each rule costs a turn; and which rules no turn keeps."""
+    rules = [r.apart("Adele", 3), r.at_most("talk", 5)]
+    reports = ls.plan_cycle(radio(), 5, rules=rules).explain().rules
+    without = ls.plan_cycle(radio(), 5, rules=rules[1:]).value
+    assert reports[0].most == pytest.approx(without - ls.plan_cycle(radio(), 5, rules=rules).value)
+    assert not reports[1].can_bind
+    with pytest.raises(InfeasibleError) as error:
+        ls.plan_cycle(radio(), 4, rules=[*rules, r.never("talk", [1, 2])])
+    assert set(error.value.conflict) == {rules[0], r.never("talk", [1, 2])}
 
 
 def test_a_window_longer_than_the_turn_is_kept_too():

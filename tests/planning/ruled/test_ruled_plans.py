@@ -45,6 +45,14 @@ def test_every_exact_solver_plans_under_rules(solver):
     assert min(np.diff(places)) >= 3
 
 
+def test_enumeration_out_of_time_has_a_finite_bound():
+    """The best so far and a bound that holds."""
+    plan = ls.plan_block(radio(plays=(0, 2)), 6, solver="brute-force", time_limit=0.05)
+    assert ls.plan_block(radio(plays=(0, 2)), 6).value <= plan.bound < math.inf
+    with pytest.raises(PlanError, match="would try"):
+        ls.plan_block(radio(plays=(0, 2)), 20, solver="brute-force")
+
+
 def test_the_relaxation_refuses_rules():
     """Algorithm 2 has one arm in every round and nothing else."""
     with pytest.raises(PlanError, match="Algorithm 2"):

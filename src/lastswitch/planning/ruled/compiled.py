@@ -266,7 +266,8 @@ def _never_fails(counter: Counter, length: int) -> bool:
 
 def _excludes(counter: Counter) -> bool:
     """Tell whether a counter forbids two plays in a window, of one arm or of two."""
-    return counter.cost is None and getattr(counter.rule, "most", None) == 1
+    most = getattr(counter.rule, "most", None)
+    return counter.cost is None and isinstance(most, int) and most == 1  # 1.0 is a share
 
 
 def _folded(

@@ -8,12 +8,16 @@ lists the states that can be reached, round by round, as arrays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
+from lastswitch.errors import RuleError
 from lastswitch.rules.records import Counting, Rule, Succession, Who, Window
 
+#: States a counter may begin a turn of a cycle in.
+MOST_BEGINS = 2_000
 #: (round, state, event) -> (next state, violations)
 Step = Callable[[int, Hashable, int], tuple[Hashable, int]]
 
@@ -181,6 +185,11 @@ def _sliding(
         return tuple(age + 1 for age in ages if age + 1 < width), lack
 
     reaching = tuple(asks[: width - 1]) if most is None else ()
+    if at_once and math.comb(width - 1 + memory, memory) > MOST_BEGINS:
+        raise RuleError(
+            f"{rule!r} has too much to remember across the seam of a cycle: ask for periods "
+            "(every=) instead of sliding windows (within=), or for shorter windows."
+        )
     return Counter(
         letters=dict.fromkeys(who, 1),
         start=start,

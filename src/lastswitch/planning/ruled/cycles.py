@@ -9,7 +9,7 @@ to (*determinisation*). Arms do the same in closed form: only the first pull, or
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import replace
 
 import numpy as np
@@ -19,11 +19,10 @@ from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.arm_states import ArmStates, arm_states
 from lastswitch.planning.automata import Automata
 from lastswitch.planning.ruled.counters import Counter
-from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.problem import RuledProblem
 
-#: States a counter may begin a turn in, and states the arms of a cycle may have in all.
-MOST_BEGINS, MOST_STATES = 2_000, 20_000_000
+#: States the arms of a cycle may have in all.
+MOST_STATES = 20_000_000
 
 
 def turned(counter: Counter, length: int) -> Counter:
@@ -47,11 +46,6 @@ def turned(counter: Counter, length: int) -> Counter:
     begins = counter.begins
     if len(begins) == 1:
         return counter
-    if len(begins) > MOST_BEGINS:
-        raise RuleError(
-            f"{counter.rule!r} has too much to remember across the seam of a cycle "
-            f"({len(begins)} states); ask for periods (every=) instead of a sliding window."
-        )
 
     def step(t: int, state: Hashable, event: int) -> tuple[Hashable, int]:
         ways: list[tuple[Hashable, Hashable, int]] = []
@@ -155,29 +149,3 @@ def _turn_part(machine: ArmStates, d: int) -> tuple[IntArray, IntArray, FloatArr
         owed, run = owed + pays[run], on_pull[run]
         final[groups[d - 1 + k - 1] : groups[d - 1 + k - 1] + n] = owed
     return idle, pull, pay, final
-
-
-def settled(rounds: RoundsPlayed, streaks: Sequence[int]) -> list[int]:
-    """Return the states in which every turn of an endlessly repeated schedule starts.
-
-    ``streaks`` are the lengths of the arms' streak tables, for arms that never rest; arms that are
-    never played have rested for as long as one likes: here for one turn.
-
-    Examples
-    --------
-    >>> settled(((0,), (1,), (1,)), [1, 2])
-    [2, -2]
-    """
-    d, states = len(rounds), []
-    for arm, streak in enumerate(streaks):
-        slots = [t for t, arms in enumerate(rounds) if arm in arms]
-        if len(slots) == d:
-            states.append(-streak)
-        elif not slots:
-            states.append(d)
-        else:
-            run = 0
-            while (d - 1 - run) in slots:
-                run += 1
-            states.append(-run if run else d - 1 - slots[-1])
-    return states
