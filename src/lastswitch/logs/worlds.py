@@ -18,7 +18,7 @@ from lastswitch._extras import load_extra
 from lastswitch._random import stream
 from lastswitch.errors import LogError
 from lastswitch.logs.armfit import FitRules
-from lastswitch.logs.counts import GROUPS, Counts
+from lastswitch.logs.counts import GROUPS, Counts, sum_by
 from lastswitch.logs.curvefit import CurveFit, fit_counts
 from lastswitch.logs.fitting import agreed_orders
 from lastswitch.logs.reading import Scale
@@ -142,7 +142,7 @@ def count_plays(
     deal = rng.permutation(size)[subject]
     column = _columns(deal * len(names) + arm, when)
     cell, at = np.unique((arm * size + deal) * width + column, return_inverse=True)
-    sums = (np.bincount(at, values) for values in (np.ones(len(at)), reward, reward**2))
+    sums = (sum_by(at, values, len(cell)) for values in (np.ones(len(at)), reward, reward**2))
     key = (cell // width % size, cell // width // size, cell % width)
     return Counts(names, _REST, _STREAK, min(GROUPS, size), *key, *sums)
 
