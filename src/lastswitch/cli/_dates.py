@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from lastswitch.schedules import Schedule
 
 FORMATS = ("table", "csv", "json", "ics", "playlist")
+#: Formats that can carry what a log says of a plan.
+NOTED = ("table", "json", "ics")
 _SUFFIXES = {".txt": "table", ".csv": "csv", ".json": "json", ".ics": "ics"}
 
 
@@ -116,11 +118,16 @@ def check_output(dated: bool, form: str | None, out: Path | None) -> str:
     return form or "table"
 
 
-def written(schedule: Schedule, form: str, name: str) -> str:
-    """Return a schedule in one of the formats; ``name`` is what to call a feed."""
+def written(schedule: Schedule, form: str, name: str, note: str) -> str:
+    """Return a schedule in one of the formats; ``name`` is what to call a feed.
+
+    The ``note`` is in it, in whatever way the format has; tables of plays only have none.
+    """
     if form == "ics":
-        return schedule.to_ics(name=name)
+        return schedule.to_ics(name=name, note=note)
+    if form == "json":
+        return schedule.to_json(note=note)
     if form == "table":
-        return f"{schedule}\n"
+        return f"{schedule}\n\n{note}\n" if note else f"{schedule}\n"
     text: str = getattr(schedule, f"to_{form}")()
     return text

@@ -11,6 +11,7 @@ import typer
 
 from lastswitch.cli._arguments import BanditArgument
 from lastswitch.cli._dates import (
+    NOTED,
     check_output,
     find_calendar,
     rounds_to_plan,
@@ -112,32 +113,42 @@ def plan(
                 time_limit=time_limit,
                 progress=progress,
             )
+    from lastswitch.logs.voice import plan_words
+
+    words = plan_words(find_fit(bandit), made, bandit)  # nothing, unless fitted from a log
     if json:
         typer.echo(dumps(made.to_dict(), indent=2))
+        _aside(words)
         return
     shown = made if calendar is None else made.calendar(calendar, laid)
     if isinstance(shown, Schedule) and (out is not None or form != "table"):
-        _write(shown, form, out, Path(bandit).stem)
+        _write(shown, form, out, Path(bandit).stem, words)
         return
     typer.echo(f"{shown}\n({made.solver}, {made.seconds:.3g} s)")
     if explain:
         typer.echo(f"\n{shown.explain(time_limit)}")
-    from lastswitch.logs.voice import plan_words
-
-    if words := plan_words(find_fit(bandit), made, bandit):  # curves fitted from a log
+    if words:
         typer.echo(f"\n{words}")
 
 
-def _write(schedule: Schedule, form: str, out: Path | None, name: str) -> None:
+def _write(schedule: Schedule, form: str, out: Path | None, name: str, words: str) -> None:
     """Write a dated plan to a file, or print it for another program."""
     from lastswitch._atomic import write_atomic
     from lastswitch.planning.reading import headline
 
     if out is None:
-        typer.echo(written(schedule, form, name), nl=False)
+        typer.echo(written(schedule, form, name, words), nl=False)
     else:
-        write_atomic(out, written(schedule, form, out.stem))
+        write_atomic(out, written(schedule, form, out.stem, words))
         typer.echo(f"{headline(schedule.plan)}\nwrote {out}")
+    if form not in NOTED:
+        _aside(words)
+
+
+def _aside(words: str) -> None:
+    """Say on stderr what a log says of a plan, where the plan's own format has no place for it."""
+    if words:
+        typer.echo(words, err=True)
 
 
 def _start(text: str) -> str | list[int]:

@@ -110,13 +110,18 @@ class Pays(NamedTuple):
 
 
 class ArmReading(NamedTuple):
-    """A fitted arm with the errors of its values, group by group."""
+    """A fitted arm with the errors of its values, group by group.
+
+    ``pools`` are the columns read together for lack of events alone, ``shape`` the means of those;
+    ``endless`` are the columns of the level in which streaks end, none if it is not known.
+    """
 
     fit: ArmFit
     rest: Pays
     streak: Pays
     shape: Fitted
-    joined: Pooling
+    pools: Pooling
+    endless: NDArray[np.int64]
     depth: int
 
     def column(self, tau: int) -> int:
@@ -187,7 +192,9 @@ def read_arm(counts: Counts, arm: int, rules: FitRules, binary: bool) -> ArmRead
         unseen,
         holds,
     )
-    return ArmReading(fitted, rest, streak, seen, joined, counts.rest)
+    last = np.flatnonzero(streak.known)[-1:]  # the deepest known streak, if there is one
+    endless = np.concatenate([np.arange(*streak_level[at]) for at in last] or [last])
+    return ArmReading(fitted, rest, streak, seen, alone, 1 + counts.rest + endless, counts.rest)
 
 
 class _Pool(NamedTuple):

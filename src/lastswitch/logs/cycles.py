@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -13,53 +13,63 @@ from lastswitch.errors import LogError
 if TYPE_CHECKING:
     from lastswitch.planning.plan import Plan
 
+#: Rounds of a cycle: an arm each, or the arms each plays.
+Rounds: TypeAlias = Sequence[int] | Sequence[tuple[int, ...]]
 #: How the state of an endless streak is written.
 ENDLESS = -(10**9)
 
 
-def cycle_cells(block: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the arm and its state at every slot of a block repeated for ever.
+def cycle_cells(rounds: Rounds) -> list[tuple[int, int]]:
+    """Return the arm and its state at every play of rounds repeated for ever.
 
-    A block of a single arm is one endless streak, whose state is written -10⁹.
+    A round is an arm, or the arms it plays, () for silence. An arm of every round is in one
+    endless streak, whose state is written -10⁹.
 
     Examples
     --------
     >>> cycle_cells([0, 0, 1])
     [(0, 1), (0, -1), (1, 2)]
+    >>> cycle_cells([(0, 1), (), (0,)])
+    [(0, -1), (1, 2), (0, 1)]
     """
-    if len(set(block)) == 1:
-        return [(block[0], ENDLESS)] * len(block)
+    turn = [(arms,) if isinstance(arms, int | np.integer) else tuple(arms) for arms in rounds]
+    always = set.intersection(*(set(arms) for arms in turn)) if turn else set()
     cells: list[tuple[int, int]] = []
     last: dict[int, int] = {}
-    run = 0
-    for now, arm in enumerate([*block, *block]):
-        gap = now - last.get(arm, -1)
-        run = run + 1 if gap == 1 and now else 0
-        cells.append((arm, -run if run else gap - 1))
-        last[arm] = now
-    return cells[len(block) :]  # the second turn finds the states that the first one left
+    run: dict[int, int] = {}
+    for now, arms in enumerate([*turn, *turn]):
+        for arm in arms:
+            gap = now - last.get(arm, -1)
+            run[arm] = run.get(arm, 0) + 1 if gap == 1 and now else 0
+            state = -run[arm] if run[arm] else gap - 1
+            cells.append((int(arm), ENDLESS if arm in always else state))
+            last[arm] = now
+    return cells[len(cells) // 2 :]  # the second turn finds the states that the first one left
 
 
-def arms_of(plan: Plan | Sequence[int] | Sequence[str], names: Sequence[str]) -> list[int]:
-    """Return the arms of a plan as numbers into ``names``: by name where the plan has names.
+def rounds_of(
+    plan: Plan | Sequence[int] | Sequence[str], names: Sequence[str]
+) -> list[tuple[int, ...]]:
+    """Return the rounds of a plan as numbers into ``names``: by name where the plan has names.
 
     Examples
     --------
-    >>> arms_of(["talk", "jazz"], ["jazz", "talk"]), arms_of([0, 1], ["jazz", "talk"])
-    ([1, 0], [0, 1])
+    >>> rounds_of(["talk", "jazz"], ["jazz", "talk"]), rounds_of([0, 1], ["jazz", "talk"])
+    ([(1,), (0,)], [(0,), (1,)])
     """
     from lastswitch.planning.plan import Plan
 
-    given: list[int | str] = (
-        [plan.names[arm] for arm in plan.block]
+    given: list[Sequence[int | str]] = (
+        [[plan.names[arm] for arm in arms] for arms in plan.rounds]
         if isinstance(plan, Plan)
-        else check_list("the rotation", plan, "its arms by name or number")
+        else [[arm] for arm in check_list("the rotation", plan, "its arms by name or number")]
     )
     known: dict[int | str, int] = {name: arm for arm, name in enumerate(names)}
     known |= {arm: arm for arm in range(len(names))}
+    played = [arm for arms in given for arm in arms]
     strange = [
-        arm for arm in given if not (isinstance(arm, int | str | np.integer) and arm in known)
+        arm for arm in played if not (isinstance(arm, int | str | np.integer) and arm in known)
     ]
-    if strange or not given:
-        raise LogError(f"the log has no arm {strange or given}; its arms are {list(names[:20])}.")
-    return [known[arm] for arm in given]
+    if strange or not played:
+        raise LogError(f"the log has no arm {strange or played}; its arms are {list(names[:20])}.")
+    return [tuple(known[arm] for arm in arms) for arms in given]

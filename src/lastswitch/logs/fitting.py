@@ -145,7 +145,7 @@ def fit_curves(
         _warn(bad)
     fit = fit_counts(ordered.census.counts, summary, rules._replace(blurred=ordered.blurred))
     single = tuple(fitted.name for fitted in fit.arms if not fitted.repeats)
-    summary = replace(summary, single=single, agreed=_agreed(fit, ordered.others))
+    summary = replace(summary, single=single, agreed=agreed_orders(fit, ordered.others))
     return CurveFit(fit.arms, fit.counts, summary, fit.rules)
 
 
@@ -195,7 +195,7 @@ def _order_words(rules: LogRules) -> str:
     return "these few come in a random order"
 
 
-def _agreed(fit: CurveFit, others: tuple[Counts, ...]) -> tuple[tuple[int, ...], ...]:
+def agreed_orders(fit: CurveFit, others: tuple[Counts, ...]) -> tuple[tuple[int, ...], ...]:
     """Count the random orders, this one included, that give each answer this one gives."""
     if not others:
         return ()

@@ -1,60 +1,43 @@
 """What a rotation would gain over what the log did, over round-robin and over the best arm alone.
 
 A rotation chosen on a log is chosen for what looked best there, luck included. So its prediction is
-made by *holding out*: subjects are split into parts; for each part the curves are fitted and the
-rotation is planned anew without it, and what that rotation is worth is read from the part itself.
-No subject has a say in both the choice and its value. And each is compared with itself: what a
-state pays is taken against what the same subject was used to in the log.
+made *going forward*: subjects are dealt into parts; a rotation is chosen on the first parts and
+valued on the next, chosen anew on all of these and valued on the one after, and so on. No subject
+has a say in both a choice and its value, and no later one in an earlier choice: each value is as
+good as new, whatever was chosen, and the errors of their average are those of independent ones.
+(Were every part to choose for every other, as in plain cross-validation, the values would hang
+together most where only noise tells rotations apart, and intervals would be too short.)
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lastswitch._checks import check_path
-from lastswitch.errors import InputTypeError
+from lastswitch.errors import InputTypeError, LogError
 from lastswitch.intervals import Interval
-from lastswitch.logs.armfit import ArmReading, read_arm
-from lastswitch.logs.counts import Counts, Floats, sum_by
 from lastswitch.logs.curvefit import CurveFit, fit_counts
-from lastswitch.logs.cycles import arms_of, cycle_cells
+from lastswitch.logs.cycles import rounds_of
 from lastswitch.logs.saving import find_fit, load_fit
-from lastswitch.logs.within import FULL, Fitted, fit_within, spread, strata_of
+from lastswitch.logs.worths import Readings, Worth, log_worth
 
 if TYPE_CHECKING:
     from lastswitch.planning.plan import Plan
 
-#: Parts subjects are split into for holding out.
-PARTS = 5
-#: Planning a part's rotation stops within this share of the best, or after these seconds.
+#: Parts the subjects are dealt into, and how many of them the first choice is made on.
+PARTS, FIRST = 5, 2
+#: Planning a rotation anew stops within this share of the best, or after these seconds.
 _GAP, _SECONDS = 0.005, 5.0
-# What choosing for one another adds to the variance of the parts' average when nothing but noise
-# chooses: 0.36 for the best of three equals in theory, 0.7 measured on coin flips of few subjects.
-_SHARED = 0.7
-
-
-class Worth(NamedTuple):
-    """What a schedule pays a round, or gains, and how each group of subjects pulls at that."""
-
-    value: float
-    pulls: Floats
-
-    def plus(self, other: Worth, sign: int = 1) -> Worth:
-        """Return the sum, or the difference; what both have in common adds up or cancels."""
-        return Worth(self.value + sign * other.value, self.pulls + sign * other.pulls)
 
 
 @dataclass(frozen=True)
 class Gain:
-    """Mean reward per round of a repeated rotation, and what it gains over three habits.
+    """Mean reward per play of a repeated rotation, and what it gains over three habits.
 
     All are in rewards scaled to [0, 1], for the average subject. ``log`` is what the log paid;
     ``best_arm`` repeats the one arm that holds up best, for ever. A habit the log knows too little
@@ -84,7 +67,7 @@ class Gain:
         width = max(len(label) for label, _, _ in rows)
         how = "chosen and valued on different subjects" if self.held_out else "as given"
         lines = [
-            f"Repeated for ever, predicted to pay {self.rotation:.4f} a round "
+            f"Repeated for ever, predicted to pay {self.rotation:.4f} a play "
             f"({self.level:.0%} intervals; {how})",
             *(
                 f"  over {label:<{width}}  {gain:+.4f}  {_percent(gain, base)}"
@@ -108,8 +91,9 @@ def predicted_gain(
     fit
         A fit, the file it was saved in, or the file of the bandit it gave.
     plan
-        A plan, which is taken to be chosen on this log: rotations of its length are planned and
-        valued on different subjects. Or the arms to repeat, by number or by name, valued as given.
+        A plan, which is taken to be chosen on this log: rotations of its length, under its rules,
+        are planned and valued on different subjects. Or the arms to repeat, by number or by name,
+        valued as given.
 
     Examples
     --------
@@ -123,157 +107,69 @@ def predicted_gain(
     from lastswitch.planning.plan import Plan
 
     fit = _fit(fit)
-    block = arms_of(plan, fit.counts.names)
-    log, readings = log_worth(fit.counts), _Readings(fit)
+    rounds = rounds_of(plan, fit.counts.names)
+    log, readings = log_worth(fit.counts), Readings(fit)
     whole = fit.counts.centred()
-    parts = _parts(fit) if isinstance(plan, Plan) else []
-    over = (
-        _held_out(fit, readings, plan, parts)
-        if parts and isinstance(plan, Plan)
-        else readings.worth(whole, block)
-    )
+    given = readings.worth(whole, rounds)
+    forward = isinstance(plan, Plan) and fit.counts.groups >= 4 * PARTS
+    over = _forward(fit, plan) if forward and isinstance(plan, Plan) else given
     robin = readings.habit(whole, list(range(len(fit.arms))))
     best = _holds_best(fit)
     alone = None if best is None else readings.habit(whole, [best])
 
-    def ranged(worth: Worth | None, factor: float = 1.0) -> Interval | None:
-        return None if worth is None else _range(worth, fit.rules.level, factor)
+    def ranged(worth: Worth, more: float = 0.0) -> Interval:
+        return worth.interval(fit.counts, fit.rules.level, more)
 
     return Gain(
-        _range(log.plus(over), fit.rules.level),
-        _range(log, fit.rules.level),
-        ranged(None if robin is None else log.plus(robin)),
-        ranged(None if alone is None else log.plus(alone)),
-        _range(over, fit.rules.level),
-        ranged(None if robin is None else over.plus(robin, -1)),
-        ranged(None if alone is None else over.plus(alone, -1)),
-        _range(over, fit.rules.level, np.sqrt(2.0)),
-        "" if best is None else fit.arms[best].name,
-        bool(parts),
-        fit.rules.level,
+        rotation=ranged(log.plus(over)),
+        log=ranged(log),
+        round_robin=None if robin is None else ranged(log.plus(robin)),
+        best_arm=None if alone is None else ranged(log.plus(alone)),
+        over_log=ranged(over),
+        over_round_robin=None if robin is None else ranged(over.plus(robin, -1)),
+        over_best_arm=None if alone is None else ranged(over.plus(alone, -1)),
+        fresh=ranged(over, given.error(fit.counts)),
+        best_arm_name="" if best is None else fit.arms[best].name,
+        held_out=forward,
+        level=fit.rules.level,
     )
 
 
-class _Readings:
-    """The arms of a fit, read again with the pull of every group, each when first asked for."""
-
-    def __init__(self, fit: CurveFit) -> None:
-        self._fit = fit
-        self._usual = log_worth(fit.counts).value
-        self._arms: dict[int, ArmReading] = {}
-
-    def arm(self, arm: int) -> ArmReading:
-        if arm not in self._arms:
-            fit = self._fit
-            self._arms[arm] = read_arm(fit.counts, arm, fit.rules, fit.binary)
-        return self._arms[arm]
-
-    def habit(self, centred: Counts, block: list[int]) -> Worth | None:
-        """Return what a habit gains, None if it visits states the log does not know."""
-        known = all(self.arm(arm).known_at(tau) for arm, tau in cycle_cells(block))
-        single = len(set(block)) == 1  # an endless streak goes beyond every log
-        return self.worth(centred, block) if known or single else None
-
-    def worth(self, counts: Counts, block: Sequence[int]) -> Worth:
-        """Say what a repeated block gains over the log for (a part of) the subjects.
-
-        ``counts`` are centred. States the log does not know pay their lower bound, and so say
-        nothing of subjects; a state the part has not seen is worth what the whole log says.
-        """
-        cells = cycle_cells(block)
-        value, pulls = 0.0, np.zeros(counts.groups)
-        fitted: dict[int, tuple[Fitted, Floats]] = {}
-        for arm, tau in cells:
-            reading = self.arm(arm)
-            side = reading.rest if tau > 0 else reading.streak
-            if not reading.known_at(tau) and not (len(set(block)) == 1 and side.known.any()):
-                value += float(reading.fit.curve(tau)) - self._usual
-                continue
-            if arm not in fitted:
-                pools = int(reading.joined.max()) + 1
-                strata = strata_of(counts, arm)
-                mine = reading.joined[strata.column]
-                seen = sum_by(mine[mine >= 0], strata.events[mine >= 0], pools)
-                fitted[arm] = fit_within(strata, reading.joined, pools), seen
-            means, held = fitted[arm]
-            at = _deepest(reading, tau)
-            pool = int(reading.joined[at])
-            if held[pool] > 0:
-                value += float(means.means[pool])
-                pulls += means.pulls[:, pool]
-            else:
-                value += float(side.values[min(abs(tau), len(side.values)) - 1]) - self._usual
-        return Worth(value / len(cells), pulls / len(cells))
+def _forward(fit: CurveFit, plan: Plan) -> Worth:
+    """Choose on the parts so far, value on the next, for every part but the first ones."""
+    counts = fit.counts
+    centred, part = counts.centred(), np.arange(counts.groups) % PARTS
+    worth = Worth(0.0, np.zeros(counts.groups), np.zeros(len(counts.events)))
+    for number in range(FIRST, PARTS):
+        before = fit_counts(counts.of_groups(part < number), fit.summary, fit.rules)
+        chosen = rounds_of(replan(plan, before), counts.names)
+        mine = part == number
+        found = Readings(before).worth(centred.of_groups(mine), chosen)
+        weights = np.zeros(len(counts.events))
+        weights[mine[counts.group]] = found.weights
+        worth = worth.plus(found._replace(weights=weights), 1 / (PARTS - FIRST))
+    return worth
 
 
-def _deepest(reading: ArmReading, tau: int) -> int:
-    """Return the column to read for ``tau``: the deepest known one for an endless streak."""
-    side = reading.rest if tau > 0 else reading.streak
-    if abs(tau) <= len(side.known):
-        return reading.column(tau)
-    last = int(np.flatnonzero(side.known)[-1]) + 1
-    return reading.column(last if tau > 0 else -last)
-
-
-def _parts(fit: CurveFit) -> list[NDArray[np.bool_]]:
-    """Return the groups of each part; none where there are too few to hold any out."""
-    groups = fit.counts.groups
-    if groups < 4 * PARTS:
-        return []
-    return [np.arange(groups) % PARTS == part for part in range(PARTS)]
-
-
-def _held_out(
-    fit: CurveFit, readings: _Readings, plan: Plan, parts: list[NDArray[np.bool_]]
-) -> Worth:
-    """Plan without the subjects of each part, and average what those plans gain on the part.
-
-    What the parts gain is not independent: each helped to choose for the others. Where they choose
-    alike this does no harm; where only noise tells rotations apart it makes the variance of the
-    average larger, by about ``_SHARED`` of itself.
-    """
-    centred = fit.counts.centred()
-    worths, visits = [], []
-    for part in parts:
-        others = fit_counts(fit.counts.of_groups(~part), fit.summary, fit.rules)
-        block = replan(plan, others)
-        visits.append(Counter(cycle_cells(block)))
-        worths.append(readings.worth(centred.of_groups(part), block))
-    alike = np.mean([sum((a & b).values()) / len(block) for a, b in combinations(visits, 2)])
-    wider = np.sqrt(1 + _SHARED * min(1.0, 4 * (1 - float(alike))))
-    pulls = np.mean([worth.pulls for worth in worths], axis=0)
-    return Worth(float(np.mean([worth.value for worth in worths])), wider * pulls)
-
-
-def replan(plan: Plan, fit: CurveFit) -> list[int]:
-    """Plan as ``plan`` was, on other curves."""
+def replan(plan: Plan, fit: CurveFit) -> Plan:
+    """Plan as ``plan`` was, under its rules, on other curves of the same arms."""
     from lastswitch.planning import plan_block, plan_cycle
+    from lastswitch.planning.ruled.problem import RuledProblem
 
+    problem, options = plan.problem, dict[str, Any](gap=_GAP, time_limit=_SECONDS)
+    if problem is not None:
+        if plan.names and tuple(plan.names) != fit.counts.names:
+            raise LogError(
+                f"the plan's arms are {list(plan.names[:20])} and the log's are "
+                f"{list(fit.counts.names[:20])}: a plan that keeps rules is made again on parts "
+                "of the log, which needs the same arms in the same order. Plan on fit.bandit."
+            )
+        options["allowed"] = problem.allowed[0] if plan.repeats else problem.allowed
+    if isinstance(problem, RuledProblem):
+        options |= {"rules": problem.bound_rules, "plays": problem.plays}
+        options["silence"] = problem.silence
     make = plan_cycle if plan.repeats else plan_block
-    made = make(fit.bandit, len(plan.block), gap=_GAP, time_limit=_SECONDS)
-    return list(made.block)
-
-
-def log_worth(counts: Counts) -> Worth:
-    """Return what the log paid a play to the average subject."""
-    size = int(counts.subject.max(initial=-1)) + 1
-    events = sum_by(counts.subject, counts.events, size)
-    total = sum_by(counts.subject, counts.total, size)
-    weight = np.minimum(events, FULL)
-    weight /= max(weight.sum(), 1e-300)
-    means = np.divide(total, events, out=np.zeros(size), where=events > 0)
-    value = float(weight @ means)
-    group = np.arange(size) % counts.groups
-    return Worth(value, sum_by(group, weight * (means - value), counts.groups))
-
-
-def _range(worth: Worth, level: float, factor: float = 1.0) -> Interval:
-    from scipy.special import stdtrit
-
-    error = factor * float(spread(worth.pulls[:, None])[0])
-    freedom = max(int(np.count_nonzero(worth.pulls)) - 1, 1)
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
-    return Interval(worth.value, worth.value - half, worth.value + half, error)
+    return make(fit.bandit, len(plan.rounds), **options)
 
 
 def _holds_best(fit: CurveFit) -> int | None:

@@ -22,7 +22,7 @@ from lastswitch.errors import InputTypeError, LogError
 from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import FitRules
 from lastswitch.logs.counts import GROUPS, Floats, arm_order, column_of
-from lastswitch.logs.cycles import arms_of, cycle_cells
+from lastswitch.logs.cycles import cycle_cells, rounds_of
 from lastswitch.logs.fitting import check_rules
 from lastswitch.logs.reading import ScaleRule, log_rules, read_log
 from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log
@@ -256,7 +256,7 @@ def _visits(target: Any, sums: _Sums, least: int, rounds: int, seed: int) -> Cou
     """Count the visits of the target to every arm and state."""
     if hasattr(target, "ask"):
         return _policy_visits(target, sums, least, rounds, seed)
-    cells = cycle_cells(arms_of(target, sums.names))
+    cells = cycle_cells(rounds_of(target, sums.names))
     return Counter((sums.names[arm], _column(tau, sums.depth)) for arm, tau in cells)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lastswitch.logs.cycles import ENDLESS, arms_of, cycle_cells
+from lastswitch.logs.cycles import ENDLESS, cycle_cells, rounds_of
 
 if TYPE_CHECKING:
     from lastswitch.logs.armfit import ArmFit
@@ -51,7 +51,7 @@ def support(fit: CurveFit, plan: Plan | Sequence[int] | Sequence[str]) -> tuple[
     >>> [(found.arm, found.tau, found.known) for found in support(fit, ["jazz", "talk"])]
     [('jazz', 1, True), ('talk', 1, True)]
     """
-    visits = Counter(cycle_cells(arms_of(plan, fit.counts.names)))
+    visits = Counter(cycle_cells(rounds_of(plan, fit.counts.names)))
     found = [_support(fit.arms[arm], tau, plays) for (arm, tau), plays in visits.items()]
     return tuple(sorted(found, key=lambda one: (one.known, one.events, one.arm, one.tau)))
 

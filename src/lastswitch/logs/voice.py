@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from lastswitch.logs.cycles import arms_of, cycle_cells
+from lastswitch.logs.cycles import cycle_cells, rounds_of
 from lastswitch.logs.gains import predicted_gain
 from lastswitch.logs.summary import CAUTION
 from lastswitch.logs.support import support, support_words
@@ -48,7 +48,7 @@ def plan_words(found: FoundFit, plan: Plan, file: str) -> str:
         "What the log says",
         *_answers(fit, plan),
         *_against(fit, plan),
-        *support_words(rests, len(plan.block)),
+        *support_words(rests, sum(map(len, plan.rounds))),
         *gain,
         CAUTION,
     ]
@@ -57,7 +57,7 @@ def plan_words(found: FoundFit, plan: Plan, file: str) -> str:
 
 def _answers(fit: CurveFit, plan: Plan) -> list[str]:
     """Repeat the answers of every arm in the plan, those played most first."""
-    plays = Counter(arms_of(plan, fit.counts.names))
+    plays = Counter(arm for arms in rounds_of(plan, fit.counts.names) for arm in arms)
     width = max(len(fit.arms[arm].name) for arm in plays)
     lines = [
         f"  {fit.arms[arm].name:<{width}}  {_line(fit.arms[arm], fit.findings[arm])}"
@@ -74,7 +74,7 @@ def _line(arm: ArmFit, findings: Answers) -> str:
 
 def _against(fit: CurveFit, plan: Plan) -> list[str]:
     """Name the arms whose evidence speaks against how the rotation uses them."""
-    cells = Counter(cycle_cells(arms_of(plan, fit.counts.names)))
+    cells = Counter(cycle_cells(rounds_of(plan, fit.counts.names)))
     lines = []
     for arm in sorted({arm for arm, _ in cells}):
         wear, back, _ = fit.findings[arm]

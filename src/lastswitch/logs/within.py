@@ -271,6 +271,32 @@ def fit_within(strata: Strata, pool: NDArray[np.int64], pools: int) -> Fitted:
     return Fitted(shape[0] + level[0], pulls, shape_pulls)
 
 
+def event_weights(strata: Strata, pool: NDArray[np.int64], wanted: Floats) -> Floats:
+    """Return what a reward in each cell adds to ``wanted @ means`` of :func:`fit_within`.
+
+    The fit is linear in the rewards: ``event_weights(...) @ strata.total`` is ``wanted @ means``.
+    """
+    pools = len(wanted)
+    kept = pool[strata.column] >= 0
+    at, who, events = pool[strata.column[kept]], strata.who[kept], strata.events[kept]
+    weights = np.zeros(len(strata.column))
+    used = np.unique(strata.group[who])
+    if not used.size:
+        return weights
+    apart = _group_sums(strata.group, used, who, at, events, np.zeros(len(at)), pools)
+    whole = _Sums(*(values.sum(axis=0) for values in apart))
+    count = sum_by(at, events, pools)
+    level = wanted.sum() / whole.weight
+    shape = wanted - level * whole.held
+    solved = np.linalg.solve(whole.normal + _hair(count), shape)
+    plain = np.divide(shape - whole.normal @ solved, count, out=np.zeros(pools), where=count > 0)
+    many = sum_by(who, events, strata.size)
+    usual = sum_by(who, events * solved[at], strata.size)
+    own = (level * np.minimum(many, FULL) - usual) / np.maximum(many, 1e-300)
+    weights[kept] = (solved + plain)[at] + own[who]
+    return weights
+
+
 def _group_sums(
     group: NDArray[np.int64],
     used: NDArray[np.int64],
@@ -333,9 +359,12 @@ def _sums(
 
 def _solved(sums: _Sums, start: Floats, count: Floats) -> tuple[Floats, Floats]:
     """Solve the equations of one or more sums at once; return shapes and levels."""
-    # What no stratum compares keeps its plain mean: a hair of weight towards it settles that.
-    hair = 1e-6 * max(float(count.max()), 1.0) * np.eye(len(start))
     right = sums.moment - sums.normal @ start
-    shapes = start + np.linalg.solve(sums.normal + hair, right[..., None])[..., 0]
+    shapes = start + np.linalg.solve(sums.normal + _hair(count), right[..., None])[..., 0]
     inside = np.einsum("gp,gp->g", sums.held, shapes)
     return shapes, (sums.paid - inside) / np.maximum(sums.weight, 1e-300)
+
+
+def _hair(count: Floats) -> Floats:
+    """Return the weight towards plain means: what no stratum compares keeps its own."""
+    return 1e-6 * max(float(count.max()), 1.0) * np.eye(len(count))

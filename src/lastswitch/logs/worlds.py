@@ -7,6 +7,7 @@ there to measure how often a fit raises a false alarm, and how honest its predic
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,12 @@ from lastswitch._checks import check_choice, check_whole
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
 from lastswitch.errors import LogError
-from lastswitch.logs.counts import GROUPS, Counts
+from lastswitch.logs.armfit import FitRules
+from lastswitch.logs.counts import GROUPS, Counts, sum_by
+from lastswitch.logs.curvefit import CurveFit, fit_counts
+from lastswitch.logs.fitting import agreed_orders
+from lastswitch.logs.reading import Scale
+from lastswitch.logs.summary import ORDERS, LogSummary
 
 NAMES = ("jazz", "news", "talk")
 _REST, _STREAK = 60, 20  # how deep states are told apart, as ``fit_curves`` does
@@ -69,7 +75,7 @@ def coin_counts(disguise: str, seed: int, *, subjects: int = 200, order: int = 0
 
     The plain reference of the engine's counting, and quick enough for studies of many logs. Ties
     come in a random order, another for every ``order``; subjects are dealt at random, as hashes
-    deal them. Equal counts are tested, up to those two draws.
+    deal them. Up to those two draws the counts are the same.
 
     Examples
     --------
@@ -78,40 +84,81 @@ def coin_counts(disguise: str, seed: int, *, subjects: int = 200, order: int = 0
     """
     rng = stream(seed, "logs", "coin counts", disguise, order)
     rows = DISGUISES[disguise](stream(seed, "logs", "coin flips", disguise), subjects)
-    by_clock = "every" in READINGS[disguise]
-    size = int(rows.subject.max()) + 1
-    if by_clock:
-        span = int(rows.day.max()) + 1
-        play, who = np.unique(
-            (rows.subject * span + rows.day) * 3 + rows.arm, return_inverse=True
-        )
-        subject, when, arm = play // (3 * span), play // 3 % span, play % 3
-        reward = np.bincount(who, rows.reward) / np.bincount(who)
-    else:
-        line = np.lexsort((rng.random(len(rows.day)), rows.day, rows.subject))
-        subject, arm, reward = rows.subject[line], rows.arm[line], rows.reward[line]
-        when = np.arange(len(line)) - np.searchsorted(subject, subject)
+    if "every" in READINGS[disguise]:  # several events of an arm in one round are one play
+        size = int(rows.day.max()) + 1
+        key = (rows.subject * size + rows.day) * len(NAMES) + rows.arm
+        play, at = np.unique(key, return_inverse=True)
+        day, arm = np.divmod(play, len(NAMES))
+        reward = np.bincount(at, rows.reward) / np.bincount(at)
+        return count_plays(NAMES, *np.divmod(day, size), arm, reward, rng)
+    line = np.lexsort((rng.random(len(rows.day)), rows.day, rows.subject))
+    subject = rows.subject[line]
+    place = np.arange(len(line)) - np.searchsorted(subject, subject)
+    return count_plays(NAMES, subject, place, rows.arm[line], rows.reward[line], rng)
+
+
+def coin_fit(disguise: str, seed: int, *, subjects: int = 200) -> CurveFit:
+    """Return the fit to :func:`coin_counts`, ties tried in several orders as a log's are.
+
+    Examples
+    --------
+    >>> fit = coin_fit("single", seed=1, subjects=20)
+    >>> {found.answer for row in fit.findings for found in row}
+    {'unclear'}
+    """
+    fit = fit_plays(coin_counts(disguise, seed, subjects=subjects))
+    if "order" not in READINGS[disguise]:
+        return fit
+    others = tuple(
+        coin_counts(disguise, seed, subjects=subjects, order=order) for order in range(1, ORDERS)
+    )
+    return replace(fit, summary=replace(fit.summary, agreed=agreed_orders(fit, others)))
+
+
+def fit_plays(counts: Counts) -> CurveFit:
+    """Return the fit to counts that no log was read for."""
+    plays, people = int(counts.events.sum()), int(np.unique(counts.subject).size)
+    summary = LogSummary(plays, plays, people, 0, None, Scale("none"))
+    return fit_counts(counts, summary, FitRules())
+
+
+def count_plays(
+    names: tuple[str, ...],
+    subject: Ints,
+    when: Ints,
+    arm: Ints,
+    reward: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> Counts:
+    """Count plays by subject, arm and state; one row a play, ``when`` its round.
+
+    Examples
+    --------
+    >>> rows = (np.array(column) for column in ([0, 0, 0], [0, 1, 3], [0, 0, 0], [1.0, 0.0, 1.0]))
+    >>> count_plays(("jazz",), *rows, np.random.default_rng(0)).column.tolist()  # first, rest, row
+    [0, 1, 61]
+    """
+    size, width = int(subject.max()) + 1, 1 + _REST + _STREAK
     deal = rng.permutation(size)[subject]
-    column = _columns(deal, arm, when)
-    width = 1 + _REST + _STREAK
+    column = _columns(deal * len(names) + arm, when)
     cell, at = np.unique((arm * size + deal) * width + column, return_inverse=True)
-    sums = (np.bincount(at, values) for values in (np.ones(len(at)), reward, reward**2))
+    sums = (sum_by(at, values, len(cell)) for values in (np.ones(len(at)), reward, reward**2))
     key = (cell // width % size, cell // width // size, cell % width)
-    return Counts(NAMES, _REST, _STREAK, min(GROUPS, size), *key, *sums)
+    return Counts(names, _REST, _STREAK, min(GROUPS, size), *key, *sums)
 
 
-def _columns(subject: Ints, arm: Ints, when: Ints) -> Ints:
-    """Return the column of the state of every play: first, rounds of rest, or plays in a row."""
-    line = np.lexsort((when, arm, subject))
-    who = (subject * 3 + arm)[line]
+def _columns(line: Ints, when: Ints) -> Ints:
+    """Return the column of every play's state; ``line`` is its subject and arm."""
+    order = np.lexsort((when, line))
+    who = line[order]
     first = np.append(True, who[1:] != who[:-1])
-    gap = np.where(first, 0, np.diff(when[line], prepend=0))
+    gap = np.where(first, 0, np.diff(when[order], prepend=0))
     again = ~first & (gap == 1)
-    place = np.arange(len(line))
+    place = np.arange(len(order))
     run = place - np.maximum.accumulate(np.where(again, 0, place))
     rested = np.where(first, 0, np.minimum(gap - 1, _REST))
-    column = np.empty(len(line), dtype=np.int64)
-    column[line] = np.where(again, _REST + np.minimum(run, _STREAK), rested)
+    column = np.empty(len(order), dtype=np.int64)
+    column[order] = np.where(again, _REST + np.minimum(run, _STREAK), rested)
     return column
 
 

@@ -22,8 +22,10 @@ _LINE = 75
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
-def feed(schedule: Schedule, name: str, stamp: datetime | None = None) -> str:
+def feed(schedule: Schedule, name: str, stamp: datetime | None = None, note: str = "") -> str:
     """Return ``schedule`` as a feed called ``name``, made at ``stamp`` (now, if not given).
+
+    A ``note`` becomes the description of the whole feed.
 
     Examples
     --------
@@ -46,6 +48,8 @@ def feed(schedule: Schedule, name: str, stamp: datetime | None = None) -> str:
         f"NAME:{escaped(name)}",
         f"X-WR-CALNAME:{escaped(name)}",
     ]
+    if note:  # the standard's property, and the one most readers know
+        lines += [f"DESCRIPTION:{escaped(note)}", f"X-WR-CALDESC:{escaped(note)}"]
     if schedule.calendar.zone is not None:
         lines.append(f"X-WR-TIMEZONE:{schedule.calendar.zone}")
     place, before = 0, None

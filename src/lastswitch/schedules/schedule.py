@@ -207,8 +207,8 @@ class Schedule:
         rows = [(_wall(play.begin), play.name) for play in self.plays]
         return _given(csv_text(["time", "title"], rows), path)
 
-    def to_json(self, path: str | PathLike[str] | None = None) -> str:
-        """Return the plays, the calendar and the plan's certificate as JSON.
+    def to_json(self, path: str | PathLike[str] | None = None, *, note: str = "") -> str:
+        """Return the plays, the calendar and the plan's certificate as JSON, and a ``note`` if any.
 
         Examples
         --------
@@ -237,6 +237,8 @@ class Schedule:
                 for play in self.plays
             ],
         }
+        if note:
+            content["note"] = note
         return _given(to_text(stamp("schedule", VERSION, content)), path)
 
     def to_ics(
@@ -245,6 +247,7 @@ class Schedule:
         *,
         name: str = "lastswitch",
         stamp: datetime | None = None,
+        note: str = "",
     ) -> str:
         """Return an iCalendar file (RFC 5545) with one event per play.
 
@@ -260,6 +263,8 @@ class Schedule:
             What to call the feed; feeds of different names never share an event.
         stamp
             When the feed was made, with a zone; now, if not given.
+        note
+            What to say of the whole feed.
 
         Examples
         --------
@@ -271,7 +276,7 @@ class Schedule:
         """
         from lastswitch.schedules.ics import feed
 
-        return _given(feed(self, name, stamp), path)
+        return _given(feed(self, name, stamp, note), path)
 
     def to_frame(self, library: Library = "pandas") -> Any:
         """Return one row per play as a data frame of pandas or Polars.
