@@ -192,7 +192,7 @@ class Search(Record):
         return lineup, params.narrow
 
     def _hurry(self, lineup: Lineup) -> int:
-        """Do the same, and the first pass, in one go: it may well be over. Return the next width."""
+        """Do the same, and the first pass, in one go: it may be over. Return the next width."""
         params, prices = self.params, lineup.prices
         schedule = [(np.inf, steps, params.scout) for steps in (0, *params.steps)]
         schedule.append((params.more_theta, params.more_steps, params.narrow))
