@@ -116,7 +116,7 @@ def compare(
         By name, how to build a fresh policy. A factory is called with whichever of ``bandit``,
         ``n_arms``, ``initial`` and ``seed`` it names, so a class, a :func:`functools.partial` or
         a lambda will do: ``{"rotation": ls.RotationUCB, "paper": partial(ls.ISICombUCB1,
-        block=4)}``.
+        length=4)}``.
     horizon
         Rounds per run (per subject).
     runs
