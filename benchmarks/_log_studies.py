@@ -11,6 +11,7 @@ import lastswitch as ls
 from lastswitch._random import stream
 from lastswitch.logs import CurveFit, predicted_gain, simulate, support
 from lastswitch.logs.worlds import coin_fit, count_plays, fit_plays
+from lastswitch.states import column
 
 TRUTH = ls.Bandit(
     [
@@ -79,9 +80,9 @@ def truth_of(task: tuple[str, int]) -> dict[str, Any]:
             if state.events < ENOUGH or state.tau is None or state.pooled is not None:
                 continue
             real = model.mean(arm, state.tau)
-            column = state.tau if state.tau > 0 else fit.counts.rest - state.tau
-            mean = total[column] / events[column]
-            half = 1.96 * np.sqrt(real * (1 - real) / events[column])
+            place = 1 + column(state.tau, fit.counts.rest, fit.counts.streak)
+            mean = total[place] / events[place]
+            half = 1.96 * np.sqrt(real * (1 - real) / events[place])
             found["covered"].append(bool(state.low <= real <= state.high))
             found["plain"].append(bool(abs(mean - real) <= half))
             if state.tau < 0:

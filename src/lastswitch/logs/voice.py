@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lastswitch.logs.cycles import cycle_cells, rounds_of
 from lastswitch.logs.gains import predicted_gain
 from lastswitch.logs.summary import CAUTION
-from lastswitch.logs.support import support, support_words
+from lastswitch.logs.supports import support, support_words
 
 if TYPE_CHECKING:
     from lastswitch.logs.armfit import ArmFit
