@@ -7,6 +7,8 @@ fraction of a millisecond each, Python would take longer than they do.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lastswitch._kernels import bare, bare_inner
@@ -32,7 +34,7 @@ from lastswitch.planning.selection import CUT, DROPPED, FLOOR, Found
 #: may differ by, and as a share of the value.
 VALUE, BOUND, ROUNDING, GAP = 0, 1, 2, 3
 #: More work than any beam takes. (Of a plain integer's value Numba would make a type.)
-AT_ONCE = np.int64(1 << 60)
+AT_ONCE: Any = np.int64(1 << 60)
 
 
 def first_round(
