@@ -160,7 +160,7 @@ def plan_block(
         solution: Solution = module.solve(
             problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm, **options
         )
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - began - solution.loading
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)
 
 
