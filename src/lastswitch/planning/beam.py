@@ -370,7 +370,7 @@ def child_states(
         out[j] = s
 
 
-@bare_inner
+@hot
 def write_out(
     m: Machines, guide: Guide, nodes: Nodes, ways: Ways, found: Found, t: int, count: int
 ) -> None:

@@ -17,19 +17,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lastswitch._kernels import announce
 from lastswitch.errors import ProblemError
-from lastswitch.planning import products
+from lastswitch.planning import products, stages
 from lastswitch.planning._tables import FloatArray, IntArray
-from lastswitch.planning.automata import block_automata
-from lastswitch.planning.beam import Beam, advance
-from lastswitch.planning.bundle import Bundle
+from lastswitch.planning.beam import Beam
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.lineup import Lineup
 from lastswitch.planning.machines import Machines, as_machines, compact, minimal
 from lastswitch.planning.neighbourhood import Neighbourhoods
 from lastswitch.planning.prices import Prices, best_pays
-from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.quick import first_round
 from lastswitch.planning.record import Done, Reached, Record
 
@@ -37,40 +33,6 @@ from lastswitch.planning.record import Done, Reached, Record
 PAIR_WORK, TRY_WORK = 30, 60_000
 #: Bytes that a state of a product takes while it is made.
 STATE_BYTES = 400
-_PROBLEM = BlockProblem([[0.5]] * 2, [[0.1]] * 2, [[0.2, 0.3]] * 2)
-
-
-@functools.lru_cache(maxsize=1)
-def ready() -> None:
-    """Compile the kernels of every search, or load them, before any clock starts."""
-    announce("planning", advance)
-    prices = Prices(_example())
-    fixed(prices, -math.inf)
-    Beam(prices.machines, np.arange(2), 1, prices.worth, prices.price).run(-math.inf, 1)
-
-
-@functools.lru_cache(maxsize=1)
-def ready_to_pair() -> None:
-    """Compile or load what only searches that take machines together need."""
-    products.merged(Prices(_example()), 0, 1, 1, -math.inf, 100)
-
-
-@functools.lru_cache(maxsize=1)
-def ready_to_grow() -> None:
-    """Compile or load what only searches that are not over soon need."""
-    prices = Bundle(_example())
-    prices.descend(0.0, 1)
-    products.rivals(prices, None, 0.0, 100)
-    automata = block_automata(_PROBLEM)
-    price, claims = np.zeros(automata.length), np.zeros((automata.n_arms, automata.length))
-    Neighbourhoods(automata).improved(np.array([0, 1]), price, claims, 0.0)
-
-
-def _example() -> Machines:
-    """Return some machines, the smallest that all kernels can work on."""
-    machines = compact(block_automata(_PROBLEM))
-    assert machines is not None
-    return machines
 
 
 class Search(Record):
@@ -79,7 +41,8 @@ class Search(Record):
     Examples
     --------
     >>> from lastswitch.planning.params import DEFAULT
-    >>> search = Search(block_automata(_PROBLEM), 0.0, None, None, -math.inf, DEFAULT)
+    >>> from lastswitch.planning.automata import block_automata
+    >>> search = Search(block_automata(stages.EXAMPLE), 0.0, None, None, -math.inf, DEFAULT)
     >>> search.run()
     >>> search.value, search.bound
     (0.5, 0.5)
@@ -108,7 +71,7 @@ class Search(Record):
     def _go_on(self, lineup: Lineup, width: int) -> None:
         """Better prices, better blocks and a growing product, then a wider beam, for ever."""
         params, d = self.params, lineup.machines.length
-        self._load(ready_to_grow)
+        self._load(stages.ready_to_grow)
         lineup = self.lineup = lineup.bundled()
         self._descend(lineup, params.bundle_steps)
         self._trim(lineup)
@@ -146,7 +109,9 @@ class Search(Record):
         small = a.length * a.n_arms <= self.params.large
         if small and min(a.idle[:end].min(), a.pull[:end].min()) >= 0:
             self._plain = self._free = True
+            self._load(stages.ready_to_hurry)
             return as_machines(a)  # nothing is forbidden, so there are no dead ends
+        self._load(stages.ready_to_widen)
         machines = compact(a, self.pause)
         if machines is None:
             raise ProblemError("some arm can neither idle nor be pulled to the end of the block.")
@@ -207,6 +172,7 @@ class Search(Record):
         self._sharpen()
         self.lower(lineup, bound)
         self.check(lineup)
+        self._load(stages.ready_to_widen)
         self._trim(lineup)
         return params.narrow * params.widen
 
@@ -262,7 +228,7 @@ class Search(Record):
         Less than growing one product does, but in no time.
         """
         params = self.params
-        self._load(ready_to_pair)
+        self._load(stages.ready_to_pair)
         limit = min(limit, int(params.pair_growth * len(lineup.machines.idle)))
         taken, failed = set(), 0
         for arm, rival in products.pairs(lineup.prices.claims, lineup.members, params):
@@ -383,9 +349,9 @@ class Search(Record):
 
     def _load(self, ready: Callable[[], None]) -> None:
         """Compile or load what easy problems do not need; that costs no time of the caller's."""
-        began = time.perf_counter()
-        ready()
-        self.deadline += time.perf_counter() - began
+        seconds = stages.seconds_of(ready)
+        self.deadline += seconds
+        self.loading += seconds
 
     def _beam(self, lineup: Lineup, width: int) -> None:
         """Run one pass of the beam and take its block and its bound."""
