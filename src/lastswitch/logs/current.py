@@ -60,7 +60,9 @@ def current_states(
     [2]
     """
     if at is not None and every is None:
-        raise LogError(f"at is a moment on the clock, so it needs every; got at={at!r}.")
+        raise LogError(
+            f"at={at!r} is a moment on the clock: say how long a round is, such as every='1d'."
+        )
     rules = log_rules(
         Columns(subject, time, arm, None),
         order=order,

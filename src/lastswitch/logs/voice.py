@@ -48,7 +48,7 @@ def plan_words(found: FoundFit, plan: Plan, file: str) -> str:
         "What the log says",
         *_answers(fit, plan),
         *_against(fit, plan),
-        *support_words(rests, sum(map(len, plan.rounds))),
+        *support_words(rests, sum(map(len, plan.rounds)), fit.rules.blurred),
         *gain,
         CAUTION,
     ]
