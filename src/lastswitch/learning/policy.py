@@ -26,11 +26,10 @@ from lastswitch.learning.checks import (
     share,
     start_states,
 )
-from lastswitch.learning.chooser import Chooser
 from lastswitch.learning.ledger import Ledger, Pull, checked_pull
 from lastswitch.learning.proposals import Mask, Proposal, Proposals, not_proposed
+from lastswitch.learning.roster import Roster
 from lastswitch.learning.tracks import FARTHEST, Subject, Track, Tracks, check_subject
-from lastswitch.states import as_allowed
 
 __all__ = ["REGISTRY", "Mask", "Policy", "Pull"]
 
@@ -40,7 +39,7 @@ REGISTRY: dict[str, type[Policy]] = {}
 _new_tuple = tuple.__new__
 
 
-class Policy(Chooser):
+class Policy(Roster):
     """Base of every policy: ids, subjects, states, clocks, late rewards and files.
 
     Not safe to share between threads; wrap it in a lock if you must.
@@ -90,6 +89,7 @@ class Policy(Chooser):
         self._scaled = self.learns and not self._as_told
         #: The files it was loaded from and saved to, and what it left there.
         self.files: dict[Path, str] = {}
+        self.names = {}
         self._subjects, self._proposals = Tracks(self._start), Proposals()
         self._ledger, self._earlier = Ledger(), 0
         # Once more by themselves: an ask and a tell take about a microsecond.
@@ -136,7 +136,7 @@ class Policy(Chooser):
             every further ask of its subject (one with ``confirm=True`` confirms it), unless that
             ask names another round or forbids its arm, which withdraws it.
         """
-        mask = None if allowed is None else self._mask(allowed)
+        mask = self._alive if allowed is None else self._mask(allowed)
         try:
             track = self._tracks[subject]
         except (KeyError, TypeError):  # new, or a list, say, which is refused
@@ -303,6 +303,7 @@ class Policy(Chooser):
             "generator": generator_state(self.generator),
             "tracks": self._subjects.rows(),
             "proposals": self._proposals.rows(),
+            **self._roster_rows(),
             **self._ledger.snapshot(),
         }
 
@@ -313,6 +314,7 @@ class Policy(Chooser):
         """
         if self._tracks or self.n_asked:
             raise PolicyError("only a fresh policy can resume a snapshot; build a new one.")
+        self._resume_roster(snapshot)
         self._subjects.resume(snapshot["tracks"])
         self._ledger.resume(snapshot, self.n_arms)
         for *given, at, allowed in snapshot["proposals"]:
@@ -393,7 +395,3 @@ class Policy(Chooser):
         if not fits or (mask is not None and not mask[pull.arm]):
             raise PolicyError(f"{pull} cannot be proposed for round {at}.")
         self._proposals.add(Proposal(pull, at, mask))
-
-    def _mask(self, allowed: ArrayLike) -> Mask:
-        """Return ``allowed`` as one bool per arm."""
-        return tuple(as_allowed(allowed, self.n_arms, PolicyError).tolist())

@@ -57,6 +57,12 @@ class Proposals:
         if standing is not None:
             del self.by_id[standing]
 
+    def grow(self) -> None:
+        """Make room for one more arm, which no mask given before allows."""
+        for name, (pull, at, allowed) in self.by_id.items():
+            if allowed is not None:
+                self.by_id[name] = Proposal(pull, at, (*allowed, False))
+
     def rows(self) -> list[list[Any]]:
         """Return the proposals as JSON-able values."""
         return [[*pull, *rest] for pull, *rest in self.by_id.values()]
