@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,15 @@ from lastswitch.learning.checks import check_cells, check_counted, check_like
 from lastswitch.learning.indices import INDICES
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.rotation_lookahead import followed, look_ahead
-from lastswitch.learning.rotation_making import FARTHEST_REACH, OptimisticTables
+from lastswitch.learning.rotation_making import FARTHEST_REACH
 from lastswitch.learning.rotation_pooling import STRENGTHS, add_own, check_own
 from lastswitch.learning.rotation_prior import read_prior
+from lastswitch.learning.rotation_ruled import RuledPlans, check_recent, check_rules
 from lastswitch.learning.rotation_tables import STREAKS
 from lastswitch.learning.tracks import FARTHEST, Track
+
+if TYPE_CHECKING:
+    from lastswitch.rules import Rule
 
 Pooling = Literal["all", "none", "partial"]
 IndexName = Literal["reservation", "kl-ucb", "ucb1", "empirical-bernstein", "thompson"]
@@ -33,11 +37,9 @@ _REMEMBERED = 50_000
 #: How often it is decided how far to follow a plan (when plays have grown so much), how much
 #: longer that may be, on how many rounds it is tried, and what must be won per round.
 _CHECKED, _LONGER, _TRIED, _BETTER = 1.25, 3, 96, 1e-4
-#: With a memory, tables are made again after this part of it.
-_FADED = 0.02
 
 
-class RotationUCB(OptimisticTables, Policy):
+class RotationUCB(RuledPlans, Policy):
     r"""Plays the best plan under optimistic curves, from the states the arms are in.
 
     The learner always knows every state, so it neither calibrates nor forgets: it keeps what each
@@ -98,6 +100,11 @@ class RotationUCB(OptimisticTables, Policy):
         What subjects share: ``"all"`` they see, ``"none"`` of it, or ``"partial"``, as much as
         their rewards say they are alike (:mod:`lastswitch.learning.rotation_pooling`). Other than
         ``"all"`` every plan is made on tables of the subject's own, about a millisecond each.
+    rules
+        What every subject's schedule must respect, made with :mod:`lastswitch.rules`: rounds are
+        those of the subject's clock. No hard rule is ever broken by what is asked
+        (:mod:`lastswitch.learning.rotation_ruled`). Every plan is then the ruled planner's, some
+        milliseconds each, and what others may play next comes after the first round of a mask.
     initial, rewards
         As in :class:`~lastswitch.learning.Policy`.
     prior
@@ -150,6 +157,7 @@ class RotationUCB(OptimisticTables, Policy):
         alpha: float = 0.4,
         memory: float | None = None,
         pooling: Pooling = "all",
+        rules: Iterable[Rule] = (),
         initial: int | Sequence[int] = 1,
         rewards: Sequence[float] = (0.0, 1.0),
         prior: Any = None,
@@ -171,6 +179,9 @@ class RotationUCB(OptimisticTables, Policy):
                 f"memory is not kept with pooling={pooling!r}: only what all subjects share fades; "
                 'leave memory out, or pool "all".'
             )
+        self.rules = check_rules(rules, self.n_arms)
+        if self.rules and pooling != "all":
+            raise PolicyError(f'rules are kept with pooling="all" only, got {pooling!r}.')
         self.commitment = check_whole("commitment", commitment, 1, PolicyError)
         if self.commitment > self.lookahead:
             raise PolicyError(
@@ -195,6 +206,8 @@ class RotationUCB(OptimisticTables, Policy):
             allowed = None
         if self.pooling != "all":
             return self._choose_for(track, allowed)
+        if self.rules:
+            return self._choose_ruled(track, allowed)
         at, pace = track.at, self.commitment if len(self._tracks) == 1 else 1
         if self.memory is not None:
             self._tick(track.now)
@@ -224,12 +237,6 @@ class RotationUCB(OptimisticTables, Policy):
             track.block, track.at, arm = block if allowed is None else (), 1, block[0]
         self._out[self._cell(arm, track.tau(arm))] += 1.0
         return arm
-
-    def _tick(self, now: int) -> None:
-        """Note the round, and let the tables be made again when enough has faded to matter."""
-        self.latest = max(self.latest, now)
-        if self.latest - self.faded >= _FADED * (self.memory or 0.0):
-            self.stale = True
 
     def _stands(self, track: Track) -> bool:
         """Tell whether the plan of ``track`` was made on the present tables, and credit that."""
@@ -340,7 +347,9 @@ class RotationUCB(OptimisticTables, Policy):
 
     def check_kept(self, track: Track, notes: Sequence[Any]) -> None:
         """Refuse a subject whose own rewards cannot be what it was paid."""
-        if self.pooling != "all" and track.memory is not None:
+        if self.rules:
+            check_recent(track, self.n_arms)
+        elif self.pooling != "all" and track.memory is not None:
             check_own(track.memory, self.counts.size)
 
     def relearn(self, learned: dict[str, Any]) -> None:
