@@ -161,7 +161,7 @@ class CohortProblem:
                 f"recent plays need the shape (subjects, rounds) or (subjects, rounds, places), "
                 f"with {n} subjects; got {plays.shape}."
             )
-        plays = plays.reshape(*plays.shape[:2], -1)
+        plays = plays[..., None] if plays.ndim == 2 else plays
         if plays.size and (plays.min() < UNKNOWN or plays.max() >= self.n_arms):
             raise StateError(
                 f"recent plays are arms 0 to {self.n_arms - 1}, {EMPTY} for an empty place and "
