@@ -52,7 +52,7 @@ def test_the_plain_response_is_what_plan_block_finds(seed):
     problem = case.problem
     rows = problem.standing(case.states, case.recent)
     price = np.zeros((problem.n_arms, problem.length))
-    found = Plain(problem).respond(rows, price, np.ones(3))
+    found = Plain(problem).at(rows, np.ones(3))(price)
     for single, arms, value, bound in zip(single_problems(case), *found, strict=True):
         assert value == pytest.approx(best(single), abs=1e-9) == bound
         if value > -np.inf:
