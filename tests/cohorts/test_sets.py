@@ -64,7 +64,8 @@ def test_chunks_change_nothing(monkeypatch):
     rows = problem.standing(states, recent)
     price, weight = rng.random((5, 5)) / 4, rng.choice([1.0, 2.0], 300)
     whole = Sets(problem).at(rows, weight)(price)
-    monkeypatch.setattr(sets, "CHUNK", 7)
+    monkeypatch.setattr(sets, "MOST_ROWS", 20)
+    monkeypatch.setattr(sets, "FEW", 10)
     order = rng.permutation(300)
     parts = Sets(problem).at(rows[order], weight[order])(price)
     for one, other in zip(whole, parts, strict=True):

@@ -108,10 +108,10 @@ def split(left: FloatArray, right: FloatArray, at: Ids, whole: IntArray, share: 
 
 
 @jit
-def best_subset(table: FloatArray, ids: Ids, within: IntArray, chosen: IntArray) -> None:
-    """Write for each row the best subset of ``within`` in ``table[ids]``."""
-    for k in range(len(ids)):
-        row, u = table[ids[k]], within[k]
+def best_subset(table: FloatArray, at: Ids, within: IntArray, chosen: IntArray) -> None:
+    """Write for each row the best share of the right part in the rounds ``within``."""
+    for k in range(len(at)):
+        row, u = table[at[k, 1]], within[k]
         top, s = -np.inf, u
         chosen[k] = 0
         while True:

@@ -10,6 +10,7 @@ would be (arms + 1) ** length. Prices change the arms' tables and nothing else.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -26,8 +27,10 @@ from lastswitch.cohorts.set_kernels import Ids
 from lastswitch.cohorts.set_tables import arm_table, counter_costs, set_sums
 from lastswitch.cohorts.tree import Node, arm_tree
 
-#: Rounds that sets are listed of, and standings that are looked at together.
-LONGEST, CHUNK = 10, 1 << 18
+#: Rounds that sets are listed of, and rows a table may have (of seven rounds, 256 MiB).
+LONGEST, MOST_ROWS = 10, 1 << 18
+#: Rows that are not worth a second thread.
+FEW = 2000
 
 
 class Sets:
@@ -62,28 +65,22 @@ class Sets:
     def at(self, rows: IntArray, weight: FloatArray) -> Respond:
         """Return the function from prices to the responses of these standings."""
         announce("cohort", kernels.joined)
-        places: list[IntArray] = []
-        for level in np.unique(weight).tolist():
-            members = np.flatnonzero(weight == level)
-            places += np.split(members, range(CHUNK, len(members), CHUNK))
-        threads = min(os.cpu_count() or 1, max(len(places), 1))
-
-        def chunk(where: IntArray) -> _Chunk:
-            return _Chunk(self._problem, self._tree, rows[where], float(weight[where[0]]))
-
-        with ThreadPoolExecutor(threads) as pool:
-            chunks = list(pool.map(chunk, places))
+        groups: list[tuple[IntArray, _Group]] = []
+        waiting = [np.flatnonzero(weight == level) for level in np.unique(weight).tolist()]
+        while waiting:
+            where = waiting.pop()
+            group = _Group(self._problem, self._tree, rows[where], float(weight[where[0]]))
+            if group.size > MOST_ROWS and len(where) > 1:
+                waiting += np.array_split(where, 2)
+            else:
+                groups.append((where, group))
 
         def respond(price: FloatArray) -> Response:
             n = len(rows)
             arms = np.full((n, self._problem.length, 1), -1, np.int16)
             value, bound = np.empty(n), np.empty(n)
-
-            def one(where: IntArray, part: _Chunk) -> None:
-                arms[where, :, 0], value[where], bound[where] = part.respond(price)
-
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(one, places, chunks))
+            for where, group in groups:
+                arms[where, :, 0], value[where], bound[where] = group.respond(price)
             return Response(arms, value, bound)
 
         return respond
@@ -91,7 +88,7 @@ class Sets:
 
 @dataclass(frozen=True)
 class _Part:
-    """A node for the standings of one chunk.
+    """A node for the standings of one weight.
 
     Parameters
     ----------
@@ -117,7 +114,7 @@ class _Part:
     cost: FloatArray
 
 
-class _Chunk:
+class _Group:
     """Some standings of one weight, and what does not change with prices."""
 
     def __init__(self, problem: CohortProblem, tree: Node, rows: IntArray, weight: float) -> None:
@@ -166,20 +163,38 @@ class _Chunk:
             total += np.array(rows)[which]
         return total
 
+    @property
+    def size(self) -> int:
+        """Rows of the largest table, in those of seven rounds."""
+        rounds = 2.0 ** (self._problem.length - 7)
+        return int(rounds * max(_sizes(self._root), default=0))
+
     def respond(self, price: FloatArray) -> tuple[Played, FloatArray, FloatArray]:
         """Return arms (n, length), values and priced bounds of the standings."""
-        problem, root = self._problem, self._root
-        assert root.parts is not None
+        n, length = len(self._rows), self._problem.length
+        arms, value, bound = np.full((n, length), -1, np.int16), np.zeros(n), np.empty(n)
         tables: dict[int, FloatArray] = {}
-        for part in root.parts:
+        assert self._root.parts is not None
+        for part in self._root.parts:
             self._tabulate(part, price, tables)
-        best, whole, share = self._shared(tables)
-        arms, value = np.full((len(best), problem.length), -1, np.int16), np.zeros(len(best))
-        for part, ids, own in zip(root.parts, root.at.T, (share, whole ^ share), strict=False):
-            self._descend(part, ids, own, tables, arms, value)
-        silent = problem.silence * problem.length
-        value = np.where(best > -np.inf, value - root.cost[root.at[:, 2], whole] + silent, -np.inf)
-        return arms, value, best + self._weight * silent
+        if self._free:  # the right half takes the best of what the left one leaves
+            right = tables[id(self._root.parts[1])]
+            tables[id(self._root)] = right.copy()
+            kernels.best_within(tables[id(self._root)], length)
+
+        def one(part: slice) -> None:
+            at = self._root.at[part]
+            self._shared(at, tables, arms[part], value[part], bound[part])
+
+        in_slices(one, n)
+        silent = self._problem.silence * length
+        value = np.where(bound > -np.inf, value + silent, -np.inf)
+        return arms, value, bound + self._weight * silent
+
+    @property
+    def _free(self) -> bool:
+        """Whether the rounds may be shared out in any way, some played by nobody."""
+        return self._problem.plays[0] == 0 and not self._root.cost.any()
 
     def _tabulate(self, part: _Part, price: FloatArray, tables: dict[int, FloatArray]) -> None:
         """Make the tables of a node and all below it, at these prices."""
@@ -193,34 +208,40 @@ class _Chunk:
             self._tabulate(below, price, tables)
         left, right = (tables[id(below)] for below in part.parts)
         out = np.empty((len(part.at), left.shape[1]))
-        kernels.joined(left, right, part.at, self._weighted(part.cost), out)
+        cost = self._weighted(part.cost)
+        in_slices(lambda k: kernels.joined(left, right, part.at[k], cost, out[k]), len(out))
         tables[id(part)] = out
 
     def _weighted(self, table: FloatArray) -> FloatArray:
         """Return worths or costs times the weight; what is forbidden stays so at weight 0."""
         return table * self._weight if self._weight else np.where(np.isinf(table), table, 0.0)
 
-    def _shared(self, tables: dict[int, FloatArray]) -> tuple[FloatArray, IntArray, IntArray]:
-        """Return for each standing the best priced value, the rounds played, and the left share."""
-        root, length, n = self._root, self._problem.length, len(self._rows)
+    def _shared(
+        self,
+        at: Ids,
+        tables: dict[int, FloatArray],
+        arms: Played,
+        value: FloatArray,
+        best: FloatArray,
+    ) -> None:
+        """Write plans, values and best priced values of the standings with these rows."""
+        root, n = self._root, len(at)
         assert root.parts is not None
         left, right = (tables[id(part)] for part in root.parts)
-        every = self._problem.plays[0] == 1
-        best, whole, share = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
+        every, full = self._problem.plays[0] == 1, left.shape[1] - 1
+        whole, share = np.full(n, full), np.empty(n, np.int64)
         if root.cost.any():
-            cost = self._weighted(root.cost)
-            kernels.best_wholes(left, right, root.at, cost, every, best, whole)
-            kernels.split(left, right, root.at, whole, share)
-            return best, whole, share
-        if every:
-            kernels.best_shares(left, right, root.at, best, share)
-            return best, np.full(n, (1 << length) - 1), share
-        within = right.copy()
-        kernels.best_within(within, length)
-        kernels.best_shares(left, within, root.at, best, share)
-        ids = np.ascontiguousarray(root.at[:, 1])
-        kernels.best_subset(right, ids, (1 << length) - 1 - share, whole)
-        return best, whole | share, share
+            kernels.best_wholes(left, right, at, self._weighted(root.cost), every, best, whole)
+            kernels.split(left, right, at, whole, share)
+        elif every:
+            kernels.best_shares(left, right, at, best, share)
+        else:
+            kernels.best_shares(left, tables[id(root)], at, best, share)
+            kernels.best_subset(right, at, full - share, whole)
+            whole |= share
+        value -= root.cost[at[:, 2], whole]
+        for part, ids, own in zip(root.parts, at.T, (share, whole ^ share), strict=False):
+            self._descend(part, ids, own, tables, arms, value)
 
     def _descend(
         self,
@@ -243,6 +264,24 @@ class _Chunk:
         value -= part.cost[at[:, 2], rounds]
         for below, own, took in zip(part.parts, at.T, (share, rounds ^ share), strict=False):
             self._descend(below, own, took, tables, arms, value)
+
+
+def in_slices(work: Callable[[slice], None], n: int) -> None:
+    """Do the work on all of ``n`` rows, side by side."""
+    size = -(-n // (os.cpu_count() or 1)) if n > FEW else max(n, 1)
+    slices = [slice(begin, begin + size) for begin in range(0, n, size)]
+    if len(slices) == 1:
+        work(slices[0])
+        return
+    with ThreadPoolExecutor(len(slices)) as pool:
+        list(pool.map(work, slices))
+
+
+def _sizes(part: _Part) -> list[int]:
+    """Return how many rows the tables below a node have."""
+    if part.parts is None:
+        return []
+    return [len(below.at) for below in part.parts] + _sizes(part.parts[0]) + _sizes(part.parts[1])
 
 
 def _ids(numbers: NDArray[Any]) -> Ids:
