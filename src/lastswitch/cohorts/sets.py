@@ -1,10 +1,10 @@
-"""Exact plans of millions of standings at once, from tables over sets of rounds.
+"""Exact plans of millions of standings at once, from tables over the places of rounds.
 
-For every state of an arm (and of the rules that hear it alone) a table says what each set of rounds
-is worth. The tables of two parts of the tree (:mod:`lastswitch.cohorts.tree`) make that of their
-node, once for each pair of rows that some subject has. At the root every standing takes one look
-at each way to share the rounds between the two halves: 2 ** length steps, where every schedule
-would be (arms + 1) ** length. Prices change the arms' tables and nothing else.
+For every state of an arm (and of the rules that hear it alone) a table says what playing in just
+these rounds is worth. The tables of two parts of the tree (:mod:`lastswitch.cohorts.tree`) make
+that of their node, once for each pair of rows that some subject has. At the root every standing
+takes one look at each way to share the rounds between the two halves: 2 ** length steps, where
+every schedule would be (arms + 1) ** length. Prices change the arms' tables and nothing else.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from lastswitch._kernels import announce
 from lastswitch.cohorts import set_kernels as kernels
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.cohorts.response import Played, Respond, Response
-from lastswitch.cohorts.set_kernels import Ids
-from lastswitch.cohorts.set_tables import arm_table, counter_costs, set_sums
+from lastswitch.cohorts.set_kernels import Below, Ids
+from lastswitch.cohorts.set_tables import arm_table, counter_costs, place_sums, too_few
 from lastswitch.cohorts.tree import Node, arm_tree
 
-#: Rounds that sets are listed of, and rows a table may have (of seven rounds, 256 MiB).
-LONGEST, MOST_ROWS = 10, 1 << 18
+#: Ways to share places out that are listed: those of 12 rounds of one place, 7 of two, 6 of three.
+MOST_PAIRS = 1_000_000
+#: Numbers in a table: 256 MiB.
+MOST_NUMBERS = 1 << 25
 #: Rows that are not worth a second thread.
 FEW = 2000
 
@@ -60,27 +62,30 @@ class Sets:
     @staticmethod
     def fits(problem: CohortProblem) -> bool:
         """Tell whether this problem is one of sets of rounds."""
-        return problem.length <= LONGEST and arm_tree(problem) is not None
+        places = problem.plays[1]
+        pairs = ((places + 1) * (places + 2) // 2) ** problem.length
+        return pairs <= MOST_PAIRS and arm_tree(problem) is not None
 
     def at(self, rows: IntArray, weight: FloatArray) -> Respond:
         """Return the function from prices to the responses of these standings."""
         announce("cohort", kernels.joined)
+        below = kernels.all_below(self._problem.plays[1], self._problem.length)
         groups: list[tuple[IntArray, _Group]] = []
         waiting = [np.flatnonzero(weight == level) for level in np.unique(weight).tolist()]
         while waiting:
             where = waiting.pop()
-            group = _Group(self._problem, self._tree, rows[where], float(weight[where[0]]))
-            if group.size > MOST_ROWS and len(where) > 1:
+            group = _Group(self._problem, self._tree, below, rows[where], weight[where[0]])
+            if group.size > MOST_NUMBERS and len(where) > 1:
                 waiting += np.array_split(where, 2)
             else:
                 groups.append((where, group))
 
         def respond(price: FloatArray) -> Response:
             n = len(rows)
-            arms = np.full((n, self._problem.length, 1), -1, np.int16)
+            arms = np.full((n, self._problem.length, self._problem.plays[1]), -1, np.int16)
             value, bound = np.empty(n), np.empty(n)
             for where, group in groups:
-                arms[where, :, 0], value[where], bound[where] = group.respond(price)
+                arms[where], value[where], bound[where] = group.respond(price)
             return Response(arms, value, bound)
 
         return respond
@@ -117,15 +122,19 @@ class _Part:
 class _Group:
     """Some standings of one weight, and what does not change with prices."""
 
-    def __init__(self, problem: CohortProblem, tree: Node, rows: IntArray, weight: float) -> None:
+    def __init__(
+        self, problem: CohortProblem, tree: Node, below: Below, rows: IntArray, weight: float
+    ) -> None:
         self._problem, self._rows, self._weight = problem, rows, weight
-        self._places = problem.memory_columns()
+        self._columns = problem.memory_columns()
+        self._wholes: int = (problem.plays[1] + 1) ** problem.length
+        self._below = below
         self._root = self._part(tree, root=True)
 
     def _part(self, node: Node, root: bool = False) -> _Part:
         memories = sorted({heard.memory for heard in node.heard})
         arms = [] if node.parts else list(node.arms)
-        columns = [*(self._rows[:, self._places[m]] for m in memories), self._rows[:, arms]]
+        columns = [*(self._rows[:, self._columns[m]] for m in memories), self._rows[:, arms]]
         different, _, ids = distinct_rows(np.hstack(columns))
         cost = self._costs(node, memories, different)
         if node.parts is None:
@@ -142,22 +151,25 @@ class _Group:
         """Return what every set of rounds pays an arm, its state last; nobody may play none."""
         problem = self._problem
         if not node.arms:
-            return np.where(np.arange(1 << problem.length) == 0, 0.0, -np.inf)[None]
+            return np.where(np.arange(self._wholes) == 0, 0.0, -np.inf)[None]
         machine = problem.machines[node.arms[0]]
         states = np.array([machine.at(tau) for tau in rows[:, -1].tolist()])
-        return arm_table(machine, states, problem.length, problem.silence)
+        return arm_table(machine, states, problem.plays[1], problem.length, problem.silence)
 
     def _costs(self, node: Node, memories: list[int], different: IntArray) -> FloatArray:
         """Return what the rules of a node cost, by what they remember and the rounds played."""
         problem, begin = self._problem, 0
-        total = np.zeros((len(different), 1 << problem.length))
+        total = np.zeros((len(different), self._wholes))
         for m in memories:
             memory = problem.memories[m]
             packed, begin = different[:, begin : begin + memory.columns], begin + memory.columns
             kinds, _, which = distinct_rows(packed)
             letters = [(h.counter, h.letter) for h in node.heard if h.memory == m]
             rows = [
-                sum(counter_costs(counters[k], letter, problem.length) for k, letter in letters)
+                sum(
+                    counter_costs(counters[k], letter, problem.plays[1], problem.length)
+                    for k, letter in letters
+                )
                 for counters in map(memory.counters, kinds.tolist())
             ]
             total += np.array(rows)[which]
@@ -165,14 +177,14 @@ class _Group:
 
     @property
     def size(self) -> int:
-        """Rows of the largest table, in those of seven rounds."""
-        rounds = 2.0 ** (self._problem.length - 7)
-        return int(rounds * max(_sizes(self._root), default=0))
+        """How many numbers the largest table has."""
+        return self._wholes * max(_sizes(self._root), default=0)
 
     def respond(self, price: FloatArray) -> tuple[Played, FloatArray, FloatArray]:
-        """Return arms (n, length), values and priced bounds of the standings."""
-        n, length = len(self._rows), self._problem.length
-        arms, value, bound = np.full((n, length), -1, np.int16), np.zeros(n), np.empty(n)
+        """Return arms, values and priced bounds of the standings."""
+        n, length, places = len(self._rows), self._problem.length, self._problem.plays[1]
+        arms = np.full((n, length, places), -1, np.int16)
+        value, bound = np.zeros(n), np.empty(n)
         tables: dict[int, FloatArray] = {}
         assert self._root.parts is not None
         for part in self._root.parts:
@@ -180,14 +192,14 @@ class _Group:
         if self._free:  # the right half takes the best of what the left one leaves
             right = tables[id(self._root.parts[1])]
             tables[id(self._root)] = right.copy()
-            kernels.best_within(tables[id(self._root)], length)
+            kernels.best_within(tables[id(self._root)], places, length)
 
         def one(part: slice) -> None:
             at = self._root.at[part]
             self._shared(at, tables, arms[part], value[part], bound[part])
 
         in_slices(one, n)
-        silent = self._problem.silence * length
+        silent = self._problem.silence * length * places
         value = np.where(bound > -np.inf, value + silent, -np.inf)
         return arms, value, bound + self._weight * silent
 
@@ -201,7 +213,7 @@ class _Group:
         if part.parts is None:
             paid = self._weighted(part.own)
             for arm in part.node.arms:
-                paid = paid - set_sums(price[arm])
+                paid = paid - place_sums(price[arm], self._problem.plays[1])
             tables[id(part)] = paid
             return
         for below in part.parts:
@@ -209,7 +221,9 @@ class _Group:
         left, right = (tables[id(below)] for below in part.parts)
         out = np.empty((len(part.at), left.shape[1]))
         cost = self._weighted(part.cost)
-        in_slices(lambda k: kernels.joined(left, right, part.at[k], cost, out[k]), len(out))
+        in_slices(
+            lambda k: kernels.joined(left, right, part.at[k], cost, self._below, out[k]), len(out)
+        )
         tables[id(part)] = out
 
     def _weighted(self, table: FloatArray) -> FloatArray:
@@ -228,19 +242,21 @@ class _Group:
         root, n = self._root, len(at)
         assert root.parts is not None
         left, right = (tables[id(part)] for part in root.parts)
-        every, full = self._problem.plays[0] == 1, left.shape[1] - 1
+        least, most = self._problem.plays
+        full, below = left.shape[1] - 1, self._below
         whole, share = np.full(n, full), np.empty(n, np.int64)
-        if root.cost.any():
-            kernels.best_wholes(left, right, at, self._weighted(root.cost), every, best, whole)
-            kernels.split(left, right, at, whole, share)
-        elif every:
+        if self._free:
+            kernels.best_shares(left, tables[id(root)], at, best, share)
+            kernels.best_subset(right, at, below, full - share, whole)
+            whole += share
+        elif least == most and not root.cost.any():
             kernels.best_shares(left, right, at, best, share)
         else:
-            kernels.best_shares(left, tables[id(root)], at, best, share)
-            kernels.best_subset(right, at, full - share, whole)
-            whole |= share
+            cost = self._weighted(root.cost) + too_few(least, most, self._problem.length)
+            kernels.best_wholes(left, right, at, cost, below, best, whole)
+            kernels.split(left, right, at, below, whole, share)
         value -= root.cost[at[:, 2], whole]
-        for part, ids, own in zip(root.parts, at.T, (share, whole ^ share), strict=False):
+        for part, ids, own in zip(root.parts, at.T, (share, whole - share), strict=False):
             self._descend(part, ids, own, tables, arms, value)
 
     def _descend(
@@ -260,9 +276,9 @@ class _Group:
         at = part.at[ids]
         left, right = (tables[id(below)] for below in part.parts)
         share = np.empty(len(ids), np.int64)
-        kernels.split(left, right, at, rounds, share)
+        kernels.split(left, right, at, self._below, rounds, share)
         value -= part.cost[at[:, 2], rounds]
-        for below, own, took in zip(part.parts, at.T, (share, rounds ^ share), strict=False):
+        for below, own, took in zip(part.parts, at.T, (share, rounds - share), strict=False):
             self._descend(below, own, took, tables, arms, value)
 
 
