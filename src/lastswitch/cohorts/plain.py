@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -54,26 +54,49 @@ class Plain:
         arms = np.full(shape, -1, np.int16)
         value, bound = np.empty(len(rows)), np.empty(len(rows))
         for number, row in enumerate(rows):
-            states, memories, counters = self._root(row)
+            states, counters = states_at(problem, row), counters_at(problem, row)
+            memories = tuple(counter.start for counter in counters)
             search = _Search(problem, self._choices, counters, price, float(weight[number]))
             bound[number] = search.best(0, states, memories)[0]
             value[number] = search.walk(states, memories, arms[number])
         return Response(arms, value, bound)
 
-    def _root(
-        self, row: IntArray
-    ) -> tuple[tuple[int, ...], tuple[Hashable, ...], tuple[Counter, ...]]:
-        """Return the states of all arms and counters before the first round."""
-        problem = self.problem
-        states = tuple(
-            machine.at(int(tau)) for machine, tau in zip(problem.machines, row, strict=False)
-        )
-        counters = tuple(
-            counter
-            for memory, where in zip(problem.memories, problem.memory_columns(), strict=True)
-            for counter in memory.counters(row[where].tolist())
-        )
-        return states, tuple(counter.start for counter in counters), counters
+
+def states_at(problem: CohortProblem, row: IntArray) -> tuple[int, ...]:
+    """Return the canonical states of all arms at a standing."""
+    taus = row[: problem.n_arms].tolist()
+    return tuple(machine.at(tau) for machine, tau in zip(problem.machines, taus, strict=True))
+
+
+def counters_at(problem: CohortProblem, row: IntArray) -> tuple[Counter, ...]:
+    """Return the counters of all rules at a standing."""
+    columns = zip(problem.memories, problem.memory_columns(), strict=True)
+    return tuple(
+        counter for memory, where in columns for counter in memory.counters(row[where].tolist())
+    )
+
+
+def plan_worth(problem: CohortProblem, row: IntArray, rounds: Sequence[Sequence[int]]) -> float:
+    """Return what a plan is worth at a standing, by its definition; minus infinity: forbidden.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> problem = CohortProblem(ls.Bandit([ls.Curve([0.2, 0.9], [0.1])], plays=(0, 1)), 2)
+    >>> plan_worth(problem, problem.standing([[1]])[0], [(), (0,)])
+    0.9
+    """
+    states, counters = states_at(problem, row), counters_at(problem, row)
+    memories: tuple[Hashable, ...] = tuple(counter.start for counter in counters)
+    search = _Search(problem, [], counters, np.zeros((problem.n_arms, problem.length)), 1.0)
+    total = 0.0
+    for t, played in enumerate(rounds):
+        step = search.step(t, states, memories, tuple(played))
+        if step is None:
+            return -math.inf
+        pay, _, (states, memories) = step
+        total += pay
+    return total
 
 
 class _Search:
@@ -99,7 +122,7 @@ class _Search:
         if key not in self._known:
             found: _Best = (-math.inf, None)
             for choice in self._choices:
-                step = self._step(t, states, memories, choice)
+                step = self.step(t, states, memories, choice)
                 if step is None:
                     continue
                 pay, cost, after = step
@@ -114,7 +137,7 @@ class _Search:
         total = 0.0
         for t in range(self._problem.length):
             choice = self.best(t, states, memories)[1]
-            step = None if choice is None else self._step(t, states, memories, choice)
+            step = None if choice is None else self.step(t, states, memories, choice)
             if choice is None or step is None:
                 return -math.inf
             out[t, : len(choice)] = choice
@@ -122,7 +145,7 @@ class _Search:
             total += pay
         return total
 
-    def _step(
+    def step(
         self,
         t: int,
         states: tuple[int, ...],

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._kernels import index, jit
 
 Ids = NDArray[np.int32]
 #: Arms by round and place, -1 for none.
@@ -63,7 +63,7 @@ def joined(
             if c[whole] < np.inf:
                 for x in range(below.first[whole], below.first[whole + 1]):
                     s = below.some[x]
-                    total = a[s] + b[whole - s]
+                    total = a[index(s)] + b[index(whole - s)]
                     best = total if total > best else best
                 best -= c[whole]
             out[k, whole] = best
@@ -75,9 +75,10 @@ def best_within(table: FloatArray, places: int, length: int) -> None:
     for k in range(len(table)):
         row, step = table[k], 1
         for _ in range(length):
-            for s in range(len(row)):
-                if s // step % (places + 1) and row[s - step] > row[s]:
-                    row[s] = row[s - step]
+            for begin in range(0, len(row), step * (places + 1)):
+                for s in range(begin + step, begin + step * (places + 1)):
+                    less = row[index(s - step)]
+                    row[index(s)] = less if less > row[index(s)] else row[index(s)]
             step *= places + 1
 
 

@@ -12,8 +12,8 @@ from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_limits
 from lastswitch._progress import Report, reporter
 from lastswitch.cohorts.budgeted import Found, within_budgets
+from lastswitch.cohorts.certified import Certified
 from lastswitch.cohorts.looking import Cohort, priced_plays, total_use
-from lastswitch.cohorts.plain import Plain
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.cohorts.response import Played, Responder, Response
 from lastswitch.cohorts.sets import Sets
@@ -152,7 +152,7 @@ class Solution(Certificate):
 
 def responder(problem: CohortProblem) -> Responder:
     """Return what finds best plans for this problem; it depends on nothing else."""
-    return Sets(problem) if Sets.fits(problem) else Plain(problem)
+    return Sets(problem) if Sets.fits(problem) else Certified(problem)
 
 
 def check_plans(problem: CohortProblem, rows: IntArray, found: Response) -> None:
