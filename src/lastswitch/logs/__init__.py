@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lastswitch.logs.armfit import ArmFit
-from lastswitch.logs.current import current_states
+from lastswitch.logs.current import EventLog, current_states
 from lastswitch.logs.curvefit import CurveFit
 from lastswitch.logs.estimates import Estimate
 from lastswitch.logs.fitting import fit_curves
@@ -20,6 +20,7 @@ __all__ = [
     "ArmFit",
     "CurveFit",
     "Estimate",
+    "EventLog",
     "Finding",
     "Gain",
     "LogSummary",
