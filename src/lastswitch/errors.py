@@ -52,6 +52,10 @@ class RuleError(LastSwitchError, ValueError):
     """A rule that makes no sense, or names what is not there."""
 
 
+class BudgetError(ProblemError):
+    """A budget of a cohort that makes no sense, or that no plans of its subjects can keep."""
+
+
 class PlanError(LastSwitchError, ValueError):
     """A plan that contradicts its own certificate, or a call to a planner that makes no sense."""
 
