@@ -12,11 +12,12 @@ import json
 import pickle
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from lastswitch._progress import Progress, Report
 from lastswitch.cohorts.job import Census, Found, Job, joined
 from lastswitch.cohorts.roster import PART, in_parts
 from lastswitch.cohorts.rows import Tally
-from lastswitch.errors import CohortError, FileError
+from lastswitch.errors import CohortError, FileError, LastSwitchError
 from lastswitch.experiments.backends import Backend, run_calls
 from lastswitch.experiments.identity import digest
 
@@ -70,9 +71,7 @@ class LocalCohort:
         """Read the roster into part files; return who stands where."""
         found = []
         size = min(PART, max(_ENTRIES // self._job.problem.n_arms, 100))
-        ordered = opened.table.order_by("subject")
-        batches = opened.connection.to_pyarrow_batches(ordered, chunk_size=size)
-        for number, table in enumerate(in_parts(batches, size)):
+        for number, table in enumerate(in_parts(_batches(opened, size), size)):
             found.append(self._job.census(self._job.roster(table)))
             path = self._folder / f"roster-{number:06d}.arrow"
             with atomic_file(path) as temporary:
@@ -108,6 +107,21 @@ class LocalCohort:
             done += parts[number].tally.subjects
             report(Progress(time.perf_counter() - began, done, self.subjects))
         return [parts[number] for number in range(len(calls))]
+
+
+def _batches(opened: OpenRoster, size: int) -> Iterable[Any]:
+    """Return the roster as record batches, in the order of its subjects."""
+    connection = opened.connection
+    if connection.name != "duckdb":
+        return connection.to_pyarrow_batches(  # type: ignore[no-any-return]
+            opened.table.order_by("subject"), chunk_size=size
+        )
+    # Its releases differ in what a result offers, and Ibis asks for what the newest do not have.
+    name = f"roster_{token_hex(8)}"
+    connection.create_table(name, opened.table, temp=True)
+    result = connection.raw_sql(f"SELECT * FROM {name} ORDER BY subject")
+    reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
+    return reader(size)  # type: ignore[no-any-return]
 
 
 def _plan_part(
@@ -170,8 +184,12 @@ def work_folder(out: Path) -> Iterator[Path]:
             raise FileError(
                 f"another run is writing {out}; wait for it, or write to another file."
             )
-        yield folder
-        shutil.rmtree(folder)
+        try:
+            yield folder
+        except LastSwitchError:  # what is refused leaves nothing behind
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _locked(lock: Any) -> bool:

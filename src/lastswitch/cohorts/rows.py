@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lastswitch.calendar import Calendar
     from lastswitch.cohorts.problem import CohortProblem
     from lastswitch.cohorts.roster import Roster
-    from lastswitch.cohorts.solution import Batch
+    from lastswitch.cohorts.solving import Batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Tally:
     """What is counted over subjects: plays of every arm by round, values, and other ways to play.
 
     ``plays`` is (length, n_arms); ``silent`` (length,) counts rounds without any play. All values
-    are weighted. ``in_turn`` is what playing the arms in turn would pay, and ``alone`` (n_arms,)
+    are weighted, and so is ``played``, the number of plays. ``in_turn`` is what playing the arms in turn would pay, and ``alone`` (n_arms,)
     what playing nothing but one arm would, rules and budgets aside.
     """
 
@@ -36,6 +36,7 @@ class Tally:
     bound: float
     plays: IntArray
     silent: IntArray
+    played: float
     in_turn: float
     alone: FloatArray
 
@@ -64,7 +65,7 @@ class Tally:
     def none(cls, length: int, n_arms: int) -> Tally:
         """Return the tally of nobody."""
         whole = (np.zeros((length, n_arms), np.int64), np.zeros(length, np.int64))
-        return cls(0, 0.0, 0.0, 0.0, *whole, 0.0, np.zeros(n_arms))
+        return cls(0, 0.0, 0.0, 0.0, *whole, 0.0, 0.0, np.zeros(n_arms))
 
 
 def pays_of(curves: PackedCurves, tau: IntArray, arms: NDArray[np.integer[Any]]) -> FloatArray:
@@ -127,6 +128,7 @@ def tally_of(problem: CohortProblem, roster: Roster, batch: Batch) -> Tally:
         float(weight @ batch.bound),
         plays,
         (~played.any(axis=2)).sum(axis=0),
+        float(weight @ played.sum(axis=(1, 2))),
         float(weight @ in_turn),
         alone,
     )
