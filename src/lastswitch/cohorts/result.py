@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_choice
 from lastswitch._extras import load_extra
-from lastswitch._listing import first_dozen
 from lastswitch.errors import CohortError, PlanError
 from lastswitch.planning.certificate import Certificate
 
@@ -159,7 +158,6 @@ class CohortPlan(Certificate):
         """Return what it is worth and how good that is, in one line."""
         quality = "proven optimal"
         if not self.optimal:
-            quality = f"at most {self.gap:.2g} of it below the best possible"
             quality = f"within {100 * self.gap:.2g} % of the best possible"
         return (
             f"{self.subjects:,} subjects, {self.problem.length} rounds: worth {self.value:,.6g} "
@@ -225,6 +223,3 @@ class CohortPlan(Certificate):
         from lastswitch.cohorts.page import page
 
         return write_atomic(path, page(self, title))
-
-    def _names(self) -> str:
-        return first_dozen(list(self.problem.bandit.names))
