@@ -14,26 +14,34 @@ from lastswitch.cohorts.budgets import Budget
 from lastswitch.cohorts.plain import Plain
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.errors import BudgetError, InfeasibleError, InputTypeError, StateError
+from lastswitch.planning.ruled.problem import RuledProblem
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-def one_by_one(case):
-    """Plan each subject by `plan_block`, from its state and history; None where nothing fits."""
+def single_problems(case):
+    """Return the planning problem of each subject, from its state and history."""
     problem = case.problem
-    for states, history in zip(case.states, case.histories, strict=True):
-        try:
-            yield ls.plan_block(
-                problem.bandit,
-                problem.length,
-                start=states,
-                history=history,
-                rules=problem.rules,
-                plays=problem.plays,
-                silence=problem.silence,
-            )
-        except InfeasibleError:
-            yield None
+    return [
+        RuledProblem.from_bandit(
+            problem.bandit,
+            problem.length,
+            start=states,
+            history=history,
+            rules=problem.rules,
+            plays=problem.plays,
+            silence=problem.silence,
+        )
+        for states, history in zip(case.states, case.histories, strict=True)
+    ]
+
+
+def best(problem):
+    """Return what `plan_block` finds; minus infinity where nothing fits."""
+    try:
+        return ls.plan_block(problem).value
+    except InfeasibleError:
+        return -np.inf
 
 
 @given(seeds)
@@ -44,14 +52,12 @@ def test_the_plain_response_is_what_plan_block_finds(seed):
     problem = case.problem
     rows = problem.standing(case.states, case.recent)
     price = np.zeros((problem.n_arms, problem.length))
-    found = Plain(problem).respond(rows, price, np.ones(3))
-    for plan, arms, value, bound in zip(one_by_one(case), *found, strict=True):
-        if plan is None:
-            assert value == bound == -np.inf
-            continue
-        assert value == pytest.approx(plan.value, abs=1e-9) == bound
-        rounds = [tuple(arm for arm in places if arm >= 0) for places in arms.tolist()]
-        assert plan.problem.value(rounds if problem.rules else [*rounds]) == pytest.approx(value)
+    found = Plain(problem).at(rows, np.ones(3))(price)
+    for single, arms, value, bound in zip(single_problems(case), *found, strict=True):
+        assert value == pytest.approx(best(single), abs=1e-9) == bound
+        if value > -np.inf:
+            rounds = [tuple(arm for arm in places if arm >= 0) for places in arms.tolist()]
+            assert single.value(rounds) == pytest.approx(value, abs=1e-9)
 
 
 @given(seeds)

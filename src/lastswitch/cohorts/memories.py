@@ -87,6 +87,11 @@ class Memory:
         """How many numbers it takes."""
         return -(-self.reach // self._digits)
 
+    @property
+    def nothing(self) -> tuple[int, ...]:
+        """What is remembered where nothing is known."""
+        return (int(self.asks),) * self.columns
+
     def packed(self, plays: IntArray, known: BoolArray) -> IntArray:
         """Return what is remembered of plays (n, rounds), the latest last; (n, columns).
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.cohorts.problem import CohortProblem
-from lastswitch.cohorts.response import Response
+from lastswitch.cohorts.response import Respond, Response
 from lastswitch.planning.ruled.counters import Counter
 
 #: The best that can be had from a joint state on: priced, and the round's choice (None: nothing).
@@ -30,7 +30,7 @@ class Plain:
     >>> bandit = ls.Bandit([ls.Curve([0.2, 0.9], [0.1]), ls.curves.constant(0.4)])
     >>> problem = CohortProblem(bandit, 3)
     >>> rows = problem.standing([[1, 1]])
-    >>> Plain(problem).respond(rows, np.zeros((2, 3)), np.ones(1)).arms.ravel().tolist()
+    >>> Plain(problem).at(rows, np.ones(1))(np.zeros((2, 3))).arms.ravel().tolist()
     [1, 0, 1]
     """
 
@@ -44,8 +44,11 @@ class Plain:
             for choice in itertools.combinations(arms, size)
         ]
 
-    def respond(self, rows: IntArray, price: FloatArray, weight: FloatArray) -> Response:
-        """Return a best plan of each row."""
+    def at(self, rows: IntArray, weight: FloatArray) -> Respond:
+        """Return the function from prices to the responses of these standings."""
+        return lambda price: self._respond(rows, price, weight)
+
+    def _respond(self, rows: IntArray, price: FloatArray, weight: FloatArray) -> Response:
         problem = self.problem
         shape = (len(rows), problem.length, problem.plays[1])
         arms = np.full(shape, -1, np.int16)

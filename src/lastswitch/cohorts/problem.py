@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Entries of recent plays: an empty place, and a round of which nothing is known.
 EMPTY, UNKNOWN = -1, -2
+#: Possible rows, for each row there is, up to which they are counted instead of sorted.
+_FEW = 8
 
 
 class CohortProblem:
@@ -226,6 +228,8 @@ def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     if not len(rows):
         none = np.zeros(0, np.int64)
         return rows, none, none
+    if not rows.shape[1]:
+        return rows[:1], np.array([len(rows)]), np.zeros(len(rows), np.int64)
     low, high = rows.min(axis=0), rows.max(axis=0)
     sizes = [int(b) - int(a) + 1 for a, b in zip(low, high, strict=True)]
     code, room = np.zeros(len(rows), np.int64), 1
@@ -239,7 +243,14 @@ def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         else:
             digit = rows[:, k] - low[k]
         code, room = code * size + digit, room * size
-    _, first, inverse, counts = np.unique(
-        code, return_index=True, return_inverse=True, return_counts=True
-    )
-    return rows[first], counts, inverse
+    if room > _FEW * max(len(rows), 1 << 16):
+        _, first, inverse, counts = np.unique(
+            code, return_index=True, return_inverse=True, return_counts=True
+        )
+        return rows[first], counts, inverse
+    often = np.bincount(code, minlength=room)  # few enough to count them all: no sorting
+    there = np.flatnonzero(often)
+    number, first = np.empty(room, np.int64), np.empty(room, np.int64)
+    number[there] = np.arange(len(there))
+    first[code] = np.arange(len(rows))
+    return rows[first[there]], often[there], number[code]

@@ -1,11 +1,13 @@
 """What a cohort does at given prices: the best plan of every standing, and what it is worth.
 
-A *responder* is any object with ``respond(rows, price, weight) -> Response``; it looks at each
-standing by itself, so its answer for a row does not depend on the other rows of the call.
+A *responder* is any object with ``at(rows, weight)``, which returns a function from prices to a
+:class:`Response`; it looks at each standing by itself, so its answer for a row does not depend on
+the other rows of the call.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -36,13 +38,18 @@ class Response(NamedTuple):
     bound: FloatArray
 
 
+#: From prices by arm and round to the best plans.
+Respond = Callable[[FloatArray], Response]
+
+
 class Responder(Protocol):
     """Finds best plans at prices."""
 
-    def respond(self, rows: IntArray, price: FloatArray, weight: FloatArray) -> Response:
-        """Return for each row a plan of largest weight * value - price of its plays.
+    def at(self, rows: IntArray, weight: FloatArray) -> Respond:
+        """Return for these standings the function from prices to best plans.
 
-        ``price[arm, t]`` is what a play of ``arm`` in round ``t`` costs; ``weight`` is by row.
+        A plan is best if its weight * value - price of its plays is largest; ``price[arm, t]`` is
+        that of a play of ``arm`` in round ``t``, and ``weight`` is by row.
         """
 
 

@@ -13,6 +13,7 @@ from lastswitch._progress import Report
 from lastswitch.cohorts.plain import Plain
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Played, Responder, Response
+from lastswitch.cohorts.sets import Sets
 from lastswitch.errors import InfeasibleError
 from lastswitch.planning.certificate import Certificate
 
@@ -77,8 +78,8 @@ class Solution(Certificate):
             (n,): how much each subject counts; 1 by default.
         """
         rows, _, inverse = self.problem.distinct(standings)
-        found = responder(self.problem).respond(
-            rows, np.zeros((self.problem.n_arms, self.problem.length)), np.ones(len(rows))
+        found = responder(self.problem).at(rows, np.ones(len(rows)))(
+            np.zeros((self.problem.n_arms, self.problem.length))
         )
         check_plans(self.problem, rows, found)
         return Batch(found.arms[inverse], found.value[inverse], found.bound[inverse])
@@ -95,7 +96,7 @@ class Solution(Certificate):
 
 def responder(problem: CohortProblem) -> Responder:
     """Return what finds best plans for this problem."""
-    return Plain(problem)
+    return Sets(problem) if Sets.fits(problem) else Plain(problem)
 
 
 def check_plans(problem: CohortProblem, rows: IntArray, found: Response) -> None:
@@ -142,7 +143,7 @@ def solve(
     number = np.asarray(counts, np.int64)
     weight = np.ones(len(rows)) if weights is None else np.asarray(weights, np.float64)
     free = np.zeros((problem.n_arms, problem.length))
-    found = responder(problem).respond(rows, free, weight)
+    found = responder(problem).at(rows, weight)(free)
     check_plans(problem, rows, found)
     value = float(number @ (weight * found.value))
     bound = max(float(number @ found.bound), value)

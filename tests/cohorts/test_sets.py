@@ -1,0 +1,95 @@
+"""Tables over sets of rounds find what plain backward induction finds."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lastswitch as ls
+from cohorts.cohort_cases import random_case
+from lastswitch import rules as r
+from lastswitch.cohorts import sets
+from lastswitch.cohorts.plain import Plain
+from lastswitch.cohorts.problem import CohortProblem
+from lastswitch.cohorts.sets import Sets
+from lastswitch.cohorts.tree import arm_tree
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def agree(seed):
+    """Compare both ways at random prices and weights; return whether the tables serve."""
+    rng = np.random.default_rng(seed)
+    case = random_case(rng, 4, single=True)
+    problem = case.problem
+    if not Sets.fits(problem):
+        return False
+    rows = problem.standing(case.states, case.recent)
+    price = rng.integers(0, 5, (problem.n_arms, problem.length)) / 10
+    weight = rng.choice([0.0, 1.0, 2.5], 4)
+    plain, fast = (way(problem).at(rows, weight)(price) for way in (Plain, Sets))
+    assert fast.bound == pytest.approx(plain.bound, abs=1e-9)
+    assert (np.isinf(fast.value) == np.isinf(plain.value)).all()
+    for n in np.flatnonzero(fast.value > -np.inf):
+        arms = fast.arms[n, :, 0]
+        paid = sum(price[arm, t] for t, arm in enumerate(arms) if arm >= 0)
+        assert weight[n] * fast.value[n] - paid == pytest.approx(fast.bound[n], abs=1e-9)
+        assert fast.value[n] == pytest.approx(_worth(case, n, arms), abs=1e-9)
+    return True
+
+
+def _worth(case, n, arms):
+    problem = case.problem
+    single = ls.planning.ruled.problem.RuledProblem.from_bandit(
+        problem.bandit,
+        problem.length,
+        start=case.states[n],
+        history=case.histories[n],
+        rules=problem.rules,
+        plays=problem.plays,
+        silence=problem.silence,
+    )
+    return single.value([(int(arm),) if arm >= 0 else () for arm in arms])
+
+
+@given(seeds)
+@settings(max_examples=40, deadline=None)
+def test_tables_find_the_best_plan_at_any_price_and_weight(seed):
+    """Values, bounds and plans, by their definition."""
+    agree(seed)
+
+
+def test_most_random_problems_of_one_play_are_served():
+    """The property above is not empty."""
+    assert sum(agree(seed) for seed in range(40)) >= 15
+
+
+def test_chunks_change_nothing(monkeypatch):
+    """Standings are looked at one by one, however they come."""
+    rng = np.random.default_rng(3)
+    bandit = ls.Bandit(
+        [ls.Curve(np.sort(rng.random(6)), [0.1, 0.0]) for _ in range(5)], plays=(0, 1)
+    )
+    problem = CohortProblem(bandit, 5, rules=[r.at_most("everyone", 2, within=4)])
+    states = rng.integers(1, 9, (300, 5))
+    recent = rng.integers(-1, 5, (300, 3))
+    rows = problem.standing(states, recent)
+    price, weight = rng.random((5, 5)) / 4, rng.choice([1.0, 2.0], 300)
+    whole = Sets(problem).at(rows, weight)(price)
+    monkeypatch.setattr(sets, "CHUNK", 7)
+    order = rng.permutation(300)
+    parts = Sets(problem).at(rows[order], weight[order])(price)
+    for one, other in zip(whole, parts, strict=True):
+        assert (one[order] == other).all()
+
+
+def test_a_tree_needs_rules_that_do_not_cross():
+    """Successions between arms, crossing groups and several plays a round have none."""
+    bandit = ls.Bandit([ls.curves.constant(0.5)] * 4)
+    assert arm_tree(CohortProblem(bandit, 3, rules=[r.never_after([0, 1], [0, 1])])) is not None
+    for rules, plays in [
+        ([r.never_after(0, 1)], 1),
+        ([r.apart([0, 1], 2), r.apart([1, 2], 2)], 1),
+        ([], 2),
+    ]:
+        assert arm_tree(CohortProblem(bandit, 3, rules=rules, plays=plays)) is None
