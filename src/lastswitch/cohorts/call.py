@@ -61,7 +61,7 @@ def plan_cohort(
     backend: Backend | None = None,
     n_jobs: int | None = None,
     out: str | PathLike[str] | None = None,
-    format: Format | None = None,
+    form: Format | None = None,
     progress: bool | Report | None = None,
 ) -> CohortPlan:
     """Plan the next ``length`` rounds of every subject, within budgets that all of them share.
@@ -103,7 +103,7 @@ def plan_cohort(
         ``"processes"`` of this machine (the default), ``"ray"``, ``"dask"`` or ``"spark"``: the
         cluster that is there, else a local one. The plans are the same. Ray and Dask workers must
         see the folder of ``out``; Spark reads the states too, and writes a folder.
-    out, format
+    out, form
         Where to write: ``"parquet"`` or ``"csv"`` (told by the suffix), or ``"ics"``, a folder
         with a calendar per subject. A run that is ended in the middle goes on where it was when
         it is started again. Without ``out`` the plays are held in memory.
@@ -132,7 +132,7 @@ def plan_cohort(
     target = None
     if out is not None:
         sources = [states.log if isinstance(states, EventLog) else states, subjects]
-        target = check_target(out, format, calendar, sources, folder=engine == "spark")
+        target = check_target(out, form, calendar, sources, folder=engine == "spark")
     job = Job(problem, calendar)
     question = Question(
         bandit,
@@ -188,9 +188,7 @@ def _problem(
     budgets = checked_budgets(
         [read_budget(one, length, calendar) if isinstance(one, str) else one for one in given]
     )
-    return CohortProblem(
-        bandit, length, rules=rules, plays=plays, silence=silence, budgets=budgets
-    )
+    return CohortProblem(bandit, length, rules=rules, plays=plays, silence=silence, budgets=budgets)
 
 
 def _priced(job: Job, cohort: Any, opened: OpenRoster, limits: Any, report: Report) -> Solution:
@@ -216,7 +214,7 @@ def _in_parts(
 ) -> tuple[Solution, Any, Any]:
     """Plan on this machine, or on the workers of Ray or Dask."""
     parquet = load_extra("pyarrow.parquet", "logs")
-    backend = "loky" if engine[0] == "processes" else engine[0]
+    backend: Any = "loky" if engine[0] == "processes" else engine[0]
     with _folder(target) as folder:
         cohort = LocalCohort(job, folder, engine[1], backend)
         solution = _priced(job, cohort, opened, limits, report)
@@ -228,7 +226,8 @@ def _in_parts(
                 table.replace_schema_metadata(None) for table in tables
             )
         else:
-            write(tables, *target, job.calendar)
+            path, form = target
+            write(tables, path, form, job.calendar)
         return solution, total_of(parts), held
 
 

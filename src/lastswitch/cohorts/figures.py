@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _ARMS = 7
 #: Characters of a name.
 _LABEL = 24
-_HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++")
 
 
 def draw_plays(plan: CohortPlan, ax: Axes | None = None) -> Axes:
@@ -47,14 +46,13 @@ def draw_plays(plan: CohortPlan, ax: Axes | None = None) -> Axes:
         ax = new_axes(ax, 7.2, 3.8)
         length = plan.problem.length
         bottom = np.zeros(length)
-        for place, (name, heights, tint) in enumerate(_layers(plan)):
+        for name, heights, tint in _layers(plan):
             ax.bar(
                 range(length),
                 heights,
                 bottom=bottom,
                 width=0.8,
                 color=tint,
-                hatch=_HATCHES[place % len(_HATCHES)],
                 edgecolor="white",
                 linewidth=0.6,
                 label=legible(name, _LABEL),
@@ -144,13 +142,23 @@ def _draw_values(plan: CohortPlan, ax: Axes) -> None:
     ax.invert_yaxis()
     ax.grid(False, axis="y")
     for place, value in zip(places, values, strict=True):
+        within = value > 0.2 * max(values)
         ax.annotate(
-            f"{value:.3f}", (value, place), xytext=(-4, 0), textcoords="offset points",
-            ha="right", va="center", color="white", fontsize=9,
-        )  # fmt: skip
-    free = ", rules and budgets not kept" if plan.problem.rules or plan.problem.budgets else ""
-    ax.set_title(f"Value per subject; dashed: the most possible (grey: others{free})")
-    ax.set_xlim(left=0)
+            f"{value:.3f}",
+            (value, place),
+            xytext=(-4 if within else 4, 0),
+            textcoords="offset points",
+            ha="right" if within else "left",
+            va="center",
+            color="white" if within else INK,
+            fontsize=9,
+        )
+    ax.set_title("Value per subject")
+    bound = "dashed: the most possible"
+    if plan.problem.rules or plan.problem.budgets:
+        bound += "; grey: rules and budgets not kept"
+    ax.set_xlabel(bound, color=MUTED, fontsize=9)
+    ax.set_xlim(left=min(0.0, *values))
 
 
 def _draw_prices(plan: CohortPlan, ax: Axes) -> None:
@@ -159,7 +167,7 @@ def _draw_prices(plan: CohortPlan, ax: Axes) -> None:
         rows = [row for row in plan.budgets if row.budget is budget and row.round is not None]
         if rows:
             ax.plot(
-                [row.round for row in rows],
+                [row.round or 0 for row in rows],
                 [row.price for row in rows],
                 marker="osD^vPX"[place % 7],
                 color=colour(place),

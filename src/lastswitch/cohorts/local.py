@@ -181,9 +181,7 @@ def work_folder(out: Path) -> Iterator[Path]:
         raise FileError(f"cannot write {out}: {error.strerror or error}.") from error
     with lock:
         if not _locked(lock):
-            raise FileError(
-                f"another run is writing {out}; wait for it, or write to another file."
-            )
+            raise FileError(f"another run is writing {out}; wait for it, or write to another file.")
         try:
             yield folder
         except LastSwitchError:  # what is refused leaves nothing behind

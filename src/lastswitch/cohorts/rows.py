@@ -26,8 +26,9 @@ class Tally:
     """What is counted over subjects: plays of every arm by round, values, and other ways to play.
 
     ``plays`` is (length, n_arms); ``silent`` (length,) counts rounds without any play. All values
-    are weighted, and so is ``played``, the number of plays. ``in_turn`` is what playing the arms in turn would pay, and ``alone`` (n_arms,)
-    what playing nothing but one arm would, rules and budgets aside.
+    are weighted, and so is ``played``, the number of plays. ``in_turn`` is what playing the arms
+    in turn would pay, and ``alone`` (n_arms,) what playing nothing but one arm would, rules and
+    budgets aside.
     """
 
     subjects: int
@@ -167,7 +168,7 @@ def table_of(
 
 
 def _dates(calendar: Calendar | None, length: int, rounds: IntArray) -> dict[str, Any]:
-    """Return when the rounds are: their date, and when they begin if they are shorter than a day."""
+    """Return when rounds are: their date, and when they begin if shorter than a day."""
     if calendar is None:
         return {}
     arrow = load_extra("pyarrow", "logs")

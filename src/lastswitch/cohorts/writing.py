@@ -55,7 +55,7 @@ def check_target(
     --------
     >>> check_target("plans.txt", None, None)
     Traceback (most recent call last):
-    lastswitch.errors.FileError: cannot tell the format of 'plans.txt': end it in .parquet or .csv...
+    lastswitch.errors.FileError: cannot tell the format of 'plans.txt': end it in...
     """
     target = check_path(out)
     if form is None:
@@ -72,7 +72,9 @@ def check_target(
         raise FileError(f"cannot write {target}: the folder {target.parent} does not exist.")
     for source in sources:
         if isinstance(source, str | Path) and Path(source).resolve() == target.resolve():
-            raise FileError(f"{str(target)!r} is read from, and never written to; rename the output.")
+            raise FileError(
+                f"{str(target)!r} is read from, and never written to; rename the output."
+            )
     if folder or form == "ics":
         _check_folder(target, ".ics" if form == "ics" else ".parquet")
     elif target.is_dir():

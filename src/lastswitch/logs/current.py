@@ -179,7 +179,7 @@ def recent_plays(reading: Reading, at: Moment | None, rounds: int) -> Table:
 
 
 def rounds_known(reading: Reading, at: Moment | None) -> int | None:
-    """Return how many rounds before the coming one the log holds; None if rounds are subjects' own."""
+    """Return how many rounds before the coming one the log holds; None if each has its own."""
     if reading.rounds is None:
         return None
     first = reading.rounds.of(reading.events.span[0])
