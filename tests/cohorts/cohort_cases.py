@@ -8,6 +8,7 @@ import numpy as np
 
 import lastswitch as ls
 from lastswitch.cohorts.problem import CohortProblem
+from lastswitch.planning.ruled.problem import RuledProblem
 from planning.ruled.ruled_cases import random_rule
 
 
@@ -62,3 +63,20 @@ def random_case(rng: np.random.Generator, subjects: int, **options) -> Case:
             history.append(tuple(arms.tolist()))
         histories.append(history)
     return Case(problem, states, recent, histories)
+
+
+def single_problems(case):
+    """Return the planning problem of each subject, from its state and history."""
+    problem = case.problem
+    return [
+        RuledProblem.from_bandit(
+            problem.bandit,
+            problem.length,
+            start=states,
+            history=history,
+            rules=problem.rules,
+            plays=problem.plays,
+            silence=problem.silence,
+        )
+        for states, history in zip(case.states, case.histories, strict=True)
+    ]

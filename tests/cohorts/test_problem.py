@@ -8,32 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from cohorts.cohort_cases import random_case, random_problem
+from cohorts.cohort_cases import random_case, random_problem, single_problems
 from lastswitch import rules as r
 from lastswitch.cohorts.budgets import Budget
 from lastswitch.cohorts.plain import Plain
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.errors import BudgetError, InfeasibleError, InputTypeError, StateError
-from lastswitch.planning.ruled.problem import RuledProblem
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-def single_problems(case):
-    """Return the planning problem of each subject, from its state and history."""
-    problem = case.problem
-    return [
-        RuledProblem.from_bandit(
-            problem.bandit,
-            problem.length,
-            start=states,
-            history=history,
-            rules=problem.rules,
-            plays=problem.plays,
-            silence=problem.silence,
-        )
-        for states, history in zip(case.states, case.histories, strict=True)
-    ]
 
 
 def best(problem):

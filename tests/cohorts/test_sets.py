@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from cohorts.cohort_cases import random_case
+from cohorts.cohort_cases import random_case, single_problems
 from lastswitch import rules as r
 from lastswitch.cohorts import sets
 from lastswitch.cohorts.plain import Plain
@@ -30,26 +30,14 @@ def agree(seed):
     plain, fast = (way(problem).at(rows, weight)(price) for way in (Plain, Sets))
     assert fast.bound == pytest.approx(plain.bound, abs=1e-9)
     assert (np.isinf(fast.value) == np.isinf(plain.value)).all()
+    singles = single_problems(case)
     for n in np.flatnonzero(fast.value > -np.inf):
         arms = fast.arms[n, :, 0]
         paid = sum(price[arm, t] for t, arm in enumerate(arms) if arm >= 0)
         assert weight[n] * fast.value[n] - paid == pytest.approx(fast.bound[n], abs=1e-9)
-        assert fast.value[n] == pytest.approx(_worth(case, n, arms), abs=1e-9)
+        rounds = [(int(arm),) if arm >= 0 else () for arm in arms]
+        assert fast.value[n] == pytest.approx(singles[n].value(rounds), abs=1e-9)
     return True
-
-
-def _worth(case, n, arms):
-    problem = case.problem
-    single = ls.planning.ruled.problem.RuledProblem.from_bandit(
-        problem.bandit,
-        problem.length,
-        start=case.states[n],
-        history=case.histories[n],
-        rules=problem.rules,
-        plays=problem.plays,
-        silence=problem.silence,
-    )
-    return single.value([(int(arm),) if arm >= 0 else () for arm in arms])
 
 
 @given(seeds)

@@ -9,6 +9,8 @@ from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import jit
 
 Ids = NDArray[np.int32]
+#: Arms by round, -1 for none.
+Played = NDArray[np.int16]
 
 
 @jit
@@ -118,3 +120,19 @@ def best_subset(table: FloatArray, ids: Ids, within: IntArray, chosen: IntArray)
             if s == 0:
                 break
             s = (s - 1) & u
+
+
+@jit
+def taken(
+    own: FloatArray, at: Ids, rounds: IntArray, arm: int, arms: Played, value: FloatArray
+) -> None:
+    """Write an arm into the rounds it takes, and add what they are worth."""
+    for k in range(len(at)):
+        s = rounds[k]
+        value[k] += own[at[k], s]
+        t = 0
+        while s:
+            if s & 1:
+                arms[k, t] = arm
+            s >>= 1
+            t += 1

@@ -27,7 +27,7 @@ from lastswitch.cohorts.set_tables import arm_table, counter_costs, set_sums
 from lastswitch.cohorts.tree import Node, arm_tree
 
 #: Rounds that sets are listed of, and standings that are looked at together.
-LONGEST, CHUNK = 10, 1 << 17
+LONGEST, CHUNK = 10, 1 << 18
 
 
 class Sets:
@@ -233,10 +233,8 @@ class _Chunk:
     ) -> None:
         """Share the rounds of a node out to its arms; write who plays, and add what that pays."""
         if part.parts is None:
-            value += part.own[ids, rounds]
             for arm in part.node.arms:
-                for t in range(arms.shape[1]):
-                    arms[(rounds >> t) & 1 == 1, t] = arm
+                kernels.taken(part.own, ids, rounds, arm, arms, value)
             return
         at = part.at[ids]
         left, right = (tables[id(below)] for below in part.parts)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._progress import Report
+from lastswitch._checks import check_limits
+from lastswitch._progress import Report, reporter
+from lastswitch.cohorts.budgeted import Found, within_budgets
+from lastswitch.cohorts.looking import Cohort, priced_plays, total_use
 from lastswitch.cohorts.plain import Plain
-from lastswitch.cohorts.problem import CohortProblem
+from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.cohorts.response import Played, Responder, Response
 from lastswitch.cohorts.sets import Sets
-from lastswitch.errors import InfeasibleError
+from lastswitch.cohorts.table import Keys, Table
+from lastswitch.cohorts.weights import Levels, checked_weights
+from lastswitch.errors import InfeasibleError, PlanError
 from lastswitch.planning.certificate import Certificate
-
-Keys = NDArray[np.uint64]
+from lastswitch.planning.clock import Clock, interrupts
 
 
 class Batch(NamedTuple):
@@ -53,6 +57,12 @@ class Solution(Certificate):
         By row of ``problem.rows``: what one more play would be worth.
     use
         By row of ``problem.rows``: how many plays the plans have.
+    subjects
+        How many subjects it was solved for.
+    levels
+        The weights that plans are made for.
+    table
+        The standings whose plans are not just the response to the prices.
     """
 
     problem: CohortProblem
@@ -60,7 +70,34 @@ class Solution(Certificate):
     bound: float
     prices: FloatArray
     use: IntArray
-    method: str = field(default="plain")
+    subjects: int
+    levels: Levels = field(repr=False)
+    table: Table = field(repr=False)
+
+    @property
+    def scale(self) -> float:
+        """The size of the numbers summed up: what rounding is relative to."""
+        largest = max(abs(self.problem.silence), 1.0)
+        return largest * self.problem.length * self.problem.plays[1]
+
+    @property
+    def pending(self) -> IntArray:
+        """Standings whose subjects have different plans, so that all their keys must be known.
+
+        (d, m + 1), the weight level last. Until :meth:`settled`, there is no saying who has which.
+        """
+        return self.table.rows[self.table.shared & (not self.table.settled)]
+
+    def settled(self, standings: IntArray, key: Keys, weight: ArrayLike | None = None) -> Solution:
+        """Return the solution that knows the keys of all subjects at :attr:`pending` standings.
+
+        Others may be among those given.
+        """
+        if self.table.settled:
+            return self
+        rows = self._rows(standings, weight)
+        place = self.table.find(rows)
+        return replace(self, table=self.table.settle(place, np.asarray(key, np.uint64)))
 
     def plans(
         self, standings: IntArray, key: Keys | None = None, weight: ArrayLike | None = None
@@ -73,29 +110,44 @@ class Solution(Certificate):
             (n, m): from :meth:`CohortProblem.standing`.
         key
             (n,): a number of each subject's own, such as a hash of its name, which decides who of
-            those who stand alike gets which plan.
+            those who stand alike gets which plan. Without budgets it is not needed.
         weight
             (n,): how much each subject counts; 1 by default.
         """
-        rows, _, inverse = self.problem.distinct(standings)
-        found = responder(self.problem).at(rows, np.ones(len(rows)))(
-            np.zeros((self.problem.n_arms, self.problem.length))
-        )
-        check_plans(self.problem, rows, found)
-        return Batch(found.arms[inverse], found.value[inverse], found.bound[inverse])
+        if not self.table.settled:
+            raise PlanError(
+                f"subjects at {len(self.pending):,} standings have different plans, and nothing is "
+                "known of their keys; call settled(standings, key) first."
+            )
+        rows, _, inverse = distinct_rows(self._rows(standings, weight))
+        at, near = rows[:, :-2], self.levels.weight[rows[:, -2]]
+        way = responder(self.problem)
+        found = way.at(at, near)(priced_plays(self.problem, self.prices))
+        check_plans(self.problem, at, found)
+        arms, value, bound = found.arms[inverse], found.value[inverse], found.value[inverse]
+        if self.prices.any():
+            free = way.at(at, np.ones(len(at)))(
+                np.zeros((self.problem.n_arms, self.problem.length))
+            )
+            bound = free.bound[inverse]
+        odd = self.table.find(rows)[inverse]
+        here = np.flatnonzero(odd >= 0)
+        if len(here):
+            if key is None and self.table.shared.any():
+                raise PlanError("subjects who stand alike have different plans; give their keys.")
+            keys = np.zeros(len(odd), np.uint64) if key is None else np.asarray(key, np.uint64)
+            plan = self.table.chosen(odd[here], keys[here])
+            arms[here], value[here] = self.table.arms[plan], self.table.value[plan]
+        return Batch(arms, value, np.maximum(bound, value))
 
-    @property
-    def pending(self) -> IntArray:
-        """Standings whose subjects have several plans, so that their keys must be known."""
-        return np.zeros((0, self.problem.n_arms), np.int64)
-
-    def settled(self, standings: IntArray, key: Keys, weight: ArrayLike | None = None) -> Solution:
-        """Return the solution that knows the keys of all subjects at :attr:`pending` standings."""
-        return self
+    def _rows(self, standings: IntArray, weight: ArrayLike | None) -> IntArray:
+        """Return standings with the levels of their weights: what the table calls them."""
+        weights = checked_weights(weight, len(standings))
+        return np.hstack([standings, self.levels.columns(weights)])
 
 
 def responder(problem: CohortProblem) -> Responder:
-    """Return what finds best plans for this problem."""
+    """Return what finds best plans for this problem; it depends on nothing else."""
     return Sets(problem) if Sets.fits(problem) else Plain(problem)
 
 
@@ -103,10 +155,10 @@ def check_plans(problem: CohortProblem, rows: IntArray, found: Response) -> None
     """Refuse standings from which no plan keeps the rules."""
     stuck = np.flatnonzero(found.value == -np.inf)
     if len(stuck):
-        row = rows[stuck[0]]
+        row = rows[stuck[0], : problem.n_arms].tolist()
         raise InfeasibleError(
-            f"no plan keeps all rules for subjects whose arms stand at {row[: problem.n_arms]} "
-            f"({len(stuck):,} standings in all); drop a rule, or give it a cost."
+            f"no plan keeps all rules for subjects whose arms stand at {row} ({len(stuck):,} "
+            "standings in all); drop a rule, or give it a cost."
         )
 
 
@@ -138,14 +190,52 @@ def solve(
     time_limit
         Seconds, about.
     progress
-        As for :func:`lastswitch.plan_block`.
+        ``True`` for a bar, or a function called now and then with a
+        :class:`~lastswitch.Progress`.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> from lastswitch.cohorts.budgets import Budget
+    >>> bandit = ls.Bandit([ls.curves.constant(0.5)], plays=(0, 1))
+    >>> problem = CohortProblem(bandit, 2, budgets=[Budget("everyone", 3)])
+    >>> solution = solve(problem, problem.standing([[1]]), [10])
+    >>> solution.value, solution.prices.tolist(), solution.use.tolist()
+    (3.0, [0.5, 0.5], [3, 3])
     """
-    number = np.asarray(counts, np.int64)
-    weight = np.ones(len(rows)) if weights is None else np.asarray(weights, np.float64)
-    free = np.zeros((problem.n_arms, problem.length))
-    found = responder(problem).at(rows, weight)(free)
-    check_plans(problem, rows, found)
-    value = float(number @ (weight * found.value))
-    bound = max(float(number @ found.bound), value)
-    none = np.zeros(len(problem.rows))
-    return Solution(problem, value, bound, none, none.astype(np.int64))
+    check_limits(gap, time_limit)
+    weight = checked_weights(weights, len(rows))
+    levels = Levels.of(weight)
+    grouped, _, inverse = distinct_rows(np.hstack([rows, levels.columns(weight)]))
+    count = np.bincount(inverse, np.asarray(counts), len(grouped)).astype(np.int64)
+    total = np.bincount(inverse, np.asarray(counts) * weight, len(grouped))
+    mean = total / np.maximum(count, 1)
+    with reporter(progress, "planning a cohort") as report, interrupts():
+        clock = Clock(time_limit, report)
+        way, at = responder(problem), grouped[:, :-2]
+        found = _free(problem, way, at, count, mean)
+        if (found.use > problem.rows.most).any():
+            cohort = Cohort(problem, way, at, count, mean, levels.weight[grouped[:, -2:]])
+            found = within_budgets(cohort, grouped, gap, clock)
+    subjects = int(count.sum())
+    return Solution(
+        problem, found.value, found.bound, found.prices, found.use, subjects, levels, found.table
+    )
+
+
+def _free(
+    problem: CohortProblem, way: Responder, rows: IntArray, count: IntArray, weight: FloatArray
+) -> Found:
+    """Return what subjects do without budgets."""
+    response = way.at(rows, np.ones(len(rows)))(_no_prices(problem))
+    check_plans(problem, rows, response)
+    value = float(count @ (weight * response.value))
+    bound = max(float(count @ (weight * response.bound)), value)
+    use = total_use(response.arms, count, problem.rows.counts)
+    return Found(
+        np.zeros(len(use)), bound, value, use, Table.empty(rows.shape[1] + 2, response.arms)
+    )
+
+
+def _no_prices(problem: CohortProblem) -> FloatArray:
+    return np.zeros((problem.n_arms, problem.length))
