@@ -10,6 +10,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+
+from lastswitch._arrays import IntArray
 from lastswitch._checks import check_bandit, check_choice, check_limits, is_number
 from lastswitch._extras import load_extra
 from lastswitch._progress import Report, reporter
@@ -25,11 +28,13 @@ from lastswitch.cohorts.reading import (
     open_roster,
 )
 from lastswitch.cohorts.result import CohortPlan
+from lastswitch.cohorts.rows import Tally
 from lastswitch.cohorts.solving import Solution, solve
 from lastswitch.cohorts.wording import read_budget
 from lastswitch.cohorts.writing import Format, check_target, write
-from lastswitch.errors import CohortError, InputTypeError
+from lastswitch.errors import CohortError, InputTypeError, PlanError
 from lastswitch.logs.current import EventLog
+from lastswitch.planning.certificate import rounding
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -149,13 +154,14 @@ def plan_cohort(
         run = _on_spark if engine == "spark" else _in_parts
         made = run(job, opened, target, (gap, time_limit), (engine, n_jobs), report)
     solution, tally, held = made
+    use = _checked_use(problem, solution, tally)
     return CohortPlan(
         problem,
         solution.value,
         solution.bound,
         tally,
         solution.prices,
-        solution.use,
+        use,
         calendar,
         None if target is None else target[0],
         habit,
@@ -163,6 +169,18 @@ def plan_cohort(
         time.perf_counter() - began,
         held,
     )
+
+
+def _checked_use(problem: CohortProblem, solution: Solution, tally: Tally) -> IntArray:
+    """Return what the written plans use of every budget; they must be what was promised."""
+    use = np.einsum("rat,ta->r", problem.rows.counts.astype(np.int64), tally.plays)
+    slack = rounding(solution.value, solution.scale * tally.weight)
+    if (use > problem.rows.most).any() or not abs(tally.value - solution.value) <= slack:
+        raise PlanError(
+            f"the plans are worth {tally.value} and use {use.tolist()} of the budgets, which is "
+            f"not what was promised ({solution.value}); please report the cohort that gave it."
+        )
+    return use
 
 
 def _problem(

@@ -175,7 +175,7 @@ def _draw_prices(plan: CohortPlan, ax: Axes) -> None:
             )
     ax.set_xticks(range(plan.problem.length), _rounds(plan))
     ax.set_xlim(-0.6, plan.problem.length - 0.4)
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(0, 1.15 * max([row.price for row in plan.budgets] + [1e-3]))
     ax.set_title("What one more play would be worth")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), prop={"family": fonts()})
 

@@ -73,7 +73,7 @@ class Job:
         """Return the subjects of a part whose keys must be known before anyone is planned."""
         assert self.solution is not None
         standings = self.problem.standing(roster.tau, roster.recent)
-        wanted = self.solution.pending
+        wanted = self.solution.pending[:, : standings.shape[1]]  # of any weight: more do no harm
         _, _, which = distinct_rows(np.vstack([wanted, standings]))
         there = np.isin(which[len(wanted) :], which[: len(wanted)])
         chosen = np.flatnonzero(there)

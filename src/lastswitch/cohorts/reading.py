@@ -78,35 +78,30 @@ class OpenRoster:
 @contextmanager
 def open_roster(states: StatesLike, question: Question) -> Iterator[OpenRoster]:
     """Open ``states`` for reading as a roster, checked; what was opened is closed at the end."""
-    log = states if isinstance(states, EventLog) else _plays_as_log(states, question)
-    if log is not None:
-        with _dated(log, question).open() as reading:
-            yield _from_log(reading, log, question)
-        return
-    with open_log(states, question.backend) as source:
-        if set(question.bandit.names) <= set(source.table.columns):
-            table = _wide(source, question)
-        else:
-            table = _long(source, question)
-        yield OpenRoster(_with_subjects(source, table, question), source.connection)
+    log = states
+    if not isinstance(states, EventLog):
+        with open_log(states, question.backend) as source:
+            timed = _time_of_plays(source.table.columns, question)
+            if timed is None:
+                wide = set(question.bandit.names) <= set(source.table.columns)
+                table = _wide(source, question) if wide else _long(source, question)
+                yield OpenRoster(_with_subjects(source, table, question), source.connection)
+                return
+        numbered = {"every": 1, "at": 0} if timed == "round" else {}
+        log = EventLog(states, subject=question.subject, time=timed, **numbered)
+    log = _dated(log, question)
+    with log.open() as reading:
+        yield _from_log(reading, log, question)
 
 
-def _plays_as_log(states: StatesLike, question: Question) -> EventLog | None:
-    """Return a table of recent plays as the log it is; None for a table of states."""
-    with open_log(states, question.backend) as source:
-        columns = source.table.columns
-        whole = set(question.bandit.names) <= set(columns)
-        if whole or "arm" not in columns or "tau" in columns:
-            return None
-        timed = [name for name in ("round", "time") if name in columns]
-        if not timed:
-            return None
-        _refuse_columns(columns, ["arm", timed[0], question.subject], "plays")
-    if timed[0] == "time":
-        return EventLog(states, subject=question.subject, backend=question.backend)
-    return EventLog(
-        states, every=1, at=0, time="round", subject=question.subject, backend=question.backend
-    )
+def _time_of_plays(columns: Sequence[str], question: Question) -> str | None:
+    """Return the column that says when, of a table of recent plays; None if it is one of states."""
+    states = set(question.bandit.names) <= set(columns) or "tau" in columns
+    timed = [name for name in ("round", "time") if name in columns]
+    if states or "arm" not in columns or not timed:
+        return None
+    _refuse_columns(columns, ["arm", timed[0], question.subject], "plays")
+    return timed[0]
 
 
 def _dated(log: EventLog, question: Question) -> EventLog:
@@ -136,7 +131,7 @@ def _from_log(reading: Any, log: EventLog, question: Question) -> OpenRoster:
             f"{reading.events.span[1]:g}: the coming rounds are what is planned."
         )
     notices = [f"left out: {entry}" for entry in reading.events.bad]
-    at = _dated(log, question).at
+    at = log.at
     long = _kept(source, standing(reading, at))
     unknown = _unknown_arms(source, long, names)
     if unknown:
@@ -152,7 +147,7 @@ def _from_log(reading: Any, log: EventLog, question: Question) -> OpenRoster:
         recent = _kept(source, recent_plays(reading, at, question.lookback))
         plays = _folded(_numbered(recent, names, -recent["round"]), "recent")
         table = table.left_join(plays, "subject").drop("subject_right")
-        nothing = ibis.array([], type="array<int64>")  # not null: that it did not play is known
+        nothing = ibis.literal([], type="array<int64>")  # not null: that it did not play is known
         table = table.mutate(recent=table.recent.fill_null(nothing))
     table = _with_subjects(source, table.mutate(weight=ibis.literal(1.0)), question)
     return OpenRoster(table, source.connection, tuple(notices), rounds_known(reading, at))
