@@ -85,7 +85,7 @@ def check_cohort(seed, most=400):
         for part in (case.states, case.recent):
             part[1:] = part[0]
         case.histories[1:] = [case.histories[0]] * (subjects - 1)
-    weights = rng.choice([1.0, 1.0, 2.5, 0.0], subjects)
+    weights = rng.choice([1.0, 1.0, 2.5, 0.25], subjects)
     singles = single_problems(case)
     optimum = best_together(problem, singles, weights)
     standings = problem.standing(case.states, case.recent)

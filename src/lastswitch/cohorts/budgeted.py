@@ -8,15 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.cohorts.assignment import balanced, whole_numbers
+from lastswitch.cohorts.assignment import Choices, balanced, whole_numbers
 from lastswitch.cohorts.descent import Descent, Mixing, lowered
 from lastswitch.cohorts.looking import Candidates, Cohort
+from lastswitch.cohorts.options import Options, all_options
 from lastswitch.cohorts.table import Table
 from lastswitch.errors import BudgetError, UndecidedError
+from lastswitch.planning.certificate import TOLERANCE, rounding
 from lastswitch.planning.clock import Clock
 
 #: Choices up to which an integer program makes whole numbers of them.
 MOST_CHOICES = 20_000
+#: Ways to use the budgets that each standing of a small cohort must be allowed to have.
+LEAST_OPTIONS = 200
 #: Plays held back from every budget, and the largest share of it, so that whole subjects fit.
 MARGINS, MOST_MARGIN = (2, 6, 20, 60), 0.02
 #: Share of the gap that is left to the prices; the rest is for whole subjects.
@@ -62,6 +66,8 @@ def within_budgets(cohort: Cohort, keys: IntArray, gap: float, clock: Clock) -> 
         if found is not None:
             best = found
             break
+    if best is None or best.bound - best.value > max(gap, TOLERANCE) * abs(best.value):
+        best = _exact(cohort, keys, descent, gap, clock) or best
     if best is None:
         raise UndecidedError(
             "no plans of whole subjects were found that keep all budgets, though shares of "
@@ -91,6 +97,41 @@ def _assigned(
     table = Table.of(keys[odd.place], odd.choices.first, odd.arms, odd.value, number)
     limit = max(min(descent.bound, bound), value)
     return Found(descent.prices, limit, value, odd.fixed_use + use, table)
+
+
+def _exact(
+    cohort: Cohort, keys: IntArray, descent: Descent, gap: float, clock: Clock
+) -> Found | None:
+    """Return the best of all plans, if the cohort is small enough to list them; else None."""
+    problem, share = cohort.problem, MOST_CHOICES // max(len(cohort.rows), 1)
+    if share < LEAST_OPTIONS:
+        return None
+    listed: list[Options] = []
+    for row in cohort.rows:
+        options = all_options(problem, row, share)
+        if options is None or clock.over:
+            return None
+        listed.append(options)
+    sizes = [len(options.value) for options in listed]
+    weight = np.repeat(cohort.weight, sizes)
+    value = np.concatenate([options.value for options in listed])
+    use = np.concatenate([options.use for options in listed])
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    choices = Choices(first, cohort.count, use, weight * value)
+    number, bound = whole_numbers(choices, problem.rows.most, 0.0, clock.limit)
+    if number is None and bound == -math.inf:
+        raise BudgetError(
+            "the budgets can be kept by shares of subjects but not by whole ones; raise one of "
+            "them a little."
+        )
+    if number is None or (number @ use > problem.rows.most).any():
+        return None
+    worth = float(number @ choices.worth)
+    table = Table.of(
+        keys, first, np.concatenate([options.arms for options in listed]), value, number
+    )
+    limit = max(min(descent.bound, bound + rounding(bound, worth)), worth)
+    return Found(descent.prices, limit, worth, number @ use, table)
 
 
 def _numbers(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+import itertools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,12 +11,10 @@ from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch.cohorts.assignment import Choices
 from lastswitch.cohorts.descent import Look
 from lastswitch.cohorts.problem import CohortProblem
-from lastswitch.cohorts.response import Played, Responder, Response, used
+from lastswitch.cohorts.response import Played, Responder, used
 
 #: Standings up to which each is mixed by itself; parts that more are sorted into.
-FEW, PARTS = 1000, 8
-
-T = TypeVar("T")
+FEW, PARTS = 1000, 64
 
 
 class Candidates(NamedTuple):
@@ -76,20 +72,13 @@ class Cohort:
         self.problem, self.rows, self.count, self.weight = problem, rows, count, weight
         self._responder = responder
         self.few = len(rows) <= FEW
-        self._blocks = np.array_split(np.arange(len(rows)), 1 if self.few else PARTS)
-        self._at = [responder.at(rows[block], ends[block, 0]) for block in self._blocks]
-        apart = ends[:, 0] != ends[:, 1]
-        self._between = [np.flatnonzero(apart[block]) for block in self._blocks]
-        self._other = [
-            responder.at(rows[block][some], ends[block, 1][some])
-            for block, some in zip(self._blocks, self._between, strict=True)
-        ]
-        self._chord = np.where(apart, weight - ends[:, 0], 0.0)
-        self._chord[apart] /= (ends[:, 1] - ends[:, 0])[apart]
-        self.part = np.arange(len(rows))  # few standings are mixed one by one, others by block
-        if not self.few:
-            for number, block in enumerate(self._blocks):
-                self.part[block] = number
+        self.parts = len(rows) if self.few else PARTS
+        self._begins = np.linspace(0, len(rows), self.parts + 1).astype(np.int64)
+        self._at = responder.at(rows, ends[:, 0])
+        self._between = np.flatnonzero(ends[:, 0] != ends[:, 1])
+        near, far = ends[self._between].T
+        self._chord = (weight[self._between] - near) / (far - near)
+        self._other = responder.at(rows[self._between], far)
 
     def without_worth(self) -> Cohort:
         """Return the cohort to which plans are worth nothing: all it does is spare budgets."""
@@ -100,80 +89,59 @@ class Cohort:
 
     def look(self, prices: FloatArray) -> Look:
         """Return what all subjects do at some prices."""
-        parts, price = int(self.part[-1]) + 1, priced_plays(self.problem, prices)
-        value, use, bound = np.zeros(parts), np.zeros((parts, len(prices))), 0.0
-        seen = _threads(lambda b: self._seen(b, price), range(len(self._blocks)))
-        for block, (found, at_most) in zip(self._blocks, seen, strict=True):
-            part, count = self.part[block], self.count[block]
-            value += np.bincount(part, count * self.weight[block] * found.value, parts)
-            bound += float(count @ at_most)
-            if self.few:
-                use += used(found.arms, self.problem.rows.counts) * count[:, None]
-            else:
-                use[part[0]] = total_use(found.arms, count, self.problem.rows.counts)
-        return Look(value, use, bound)
-
-    def _seen(self, b: int, price: FloatArray) -> tuple[Response, FloatArray]:
-        """Return the response of a block, and what its rows cannot exceed at their own weights."""
-        found, some = self._at[b](price), self._between[b]
-        if not len(some):
-            return found, found.bound
-        share, bound = self._chord[self._blocks[b]][some], found.bound.copy()
-        bound[some] = (1 - share) * bound[some] + share * self._other[b](price).bound
-        return found, bound
+        price = priced_plays(self.problem, prices)
+        found, begins = self._at(price), self._begins[:-1]
+        bound = found.bound
+        if len(self._between):
+            ends = bound[self._between], self._other(price).bound
+            bound = bound.copy()
+            bound[self._between] = (1 - self._chord) * ends[0] + self._chord * ends[1]
+        value = np.add.reduceat(self.count * self.weight * found.value, begins)
+        use = used_by_part(found.arms, self.count, self._begins, self.problem.rows.counts)
+        return Look(value, use, float(self.count @ bound))
 
     def candidates(self, usual: FloatArray, looks: FloatArray, shares: FloatArray) -> Candidates:
         """Return the plans of some looks where they are not all the plan at the prices ``usual``.
 
         Few standings have the plans of every look to choose from, others those with a share.
         """
-        parts = _threads(
-            lambda b: self._candidates(b, usual, looks, shares), range(len(self._blocks))
-        )
-        sizes = np.concatenate([np.diff(part.choices.first) for part in parts])
+        default = self._at(priced_plays(self.problem, usual))
+        owner, arms, value, share = self._offered(looks, shares)
+        other = np.zeros(len(self.rows), np.bool_)
+        other[owner[(arms != default.arms[owner]).any(axis=(1, 2))]] = True
+        kept = other[owner]
+        owner, arms, value, share = owner[kept], arms[kept], value[kept], share[kept]
+        order = np.argsort(owner, kind="stable")
+        new, share = _merged(owner[order], arms[order], share[order])
+        order = order[new]
+        owner, arms, value, share = owner[order], arms[order], value[order], share[new]
+        place, counts = np.flatnonzero(other), self.problem.rows.counts
         choices = Choices(
-            np.concatenate([[0], np.cumsum(sizes)]),
-            np.concatenate([part.choices.subjects for part in parts]),
-            np.concatenate([part.choices.use for part in parts]),
-            np.concatenate([part.choices.worth for part in parts]),
+            np.append(np.searchsorted(owner, place), len(owner)),
+            self.count[place],
+            used(arms, counts),
+            self.weight[owner] * value,
         )
-        return Candidates(
-            np.concatenate([part.place for part in parts]),
-            choices,
-            np.concatenate([part.arms for part in parts]),
-            np.concatenate([part.value for part in parts]),
-            np.concatenate([part.share for part in parts]),
-            np.sum([part.fixed_use for part in parts], axis=0),
-            sum(part.fixed_value for part in parts),
-        )
+        alike = ~other
+        fixed = total_use(default.arms[alike], self.count[alike], counts)
+        made = float((self.count * self.weight * default.value)[alike].sum())
+        return Candidates(place, choices, arms, value, share, fixed, made)
 
-    def _candidates(
-        self, b: int, usual: FloatArray, looks: FloatArray, shares: FloatArray
-    ) -> Candidates:
-        """Return the candidates of one block."""
-        block, rows = self._blocks[b], self.problem.rows
-        share = shares[:, self.part[block]]
-        some = np.flatnonzero(share.any(axis=1) | self.few)
-        default = self._at[b](priced_plays(self.problem, usual))
-        seen = [self._at[b](priced_plays(self.problem, looks[j])) for j in some]
-        arms = np.stack([found.arms for found in seen])
-        value = np.stack([found.value for found in seen])
-        offered = (share[some] > 0) | self.few
-        other = ((arms != default.arms).any(axis=(2, 3)) & offered).any(axis=0)
-        alike, weight = ~other, self.weight[block]
-        fixed = total_use(default.arms[alike], self.count[block][alike], rows.counts)
-        made = float((self.count[block] * weight * default.value)[alike].sum())
-        arms, value = arms[:, other], value[:, other]
-        kept, share = _merged(arms, share[some][:, other], offered[:, other])
-        owner, look = np.nonzero(kept.T)
-        arms, value, share = arms[look, owner], value[look, owner], share[look, owner]
-        choices = Choices(
-            np.searchsorted(owner, np.arange(int(other.sum()) + 1)),
-            self.count[block][other],
-            used(arms, rows.counts),
-            weight[other][owner] * value,
-        )
-        return Candidates(block[other], choices, arms, value, share, fixed, made)
+    def _offered(
+        self, looks: FloatArray, shares: FloatArray
+    ) -> tuple[IntArray, Played, FloatArray, FloatArray]:
+        """Return standing, plan, value and share of all plans that are on offer."""
+        part = np.repeat(np.arange(self.parts), np.diff(self._begins))
+        some = []
+        for prices, share in zip(looks, shares, strict=True):
+            offered = (share > 0) | self.few
+            if offered.any():
+                found, here = self._at(priced_plays(self.problem, prices)), offered[part]
+                some.append(
+                    (np.flatnonzero(here), found.arms[here], found.value[here], share[part[here]])
+                )
+        owner, arms, value, share = (np.concatenate(x) for x in zip(*some, strict=True))
+        return owner, arms, value, share
 
 
 def priced_plays(problem: CohortProblem, prices: FloatArray) -> FloatArray:
@@ -182,15 +150,24 @@ def priced_plays(problem: CohortProblem, prices: FloatArray) -> FloatArray:
     return price
 
 
-def _merged(arms: Played, share: FloatArray, offered: BoolArray) -> tuple[BoolArray, FloatArray]:
-    """Return which plans (looks, standings) are new to their standing, with the shares of all."""
-    kept, total = offered.copy(), np.where(offered, share, 0.0)
-    for j in range(len(arms)):
-        for i in range(j):
-            again = kept[i] & kept[j] & (arms[i] == arms[j]).all(axis=(1, 2))
-            total[i] += np.where(again, total[j], 0.0)
-            kept[j] &= ~again
-    return kept, total
+def _merged(owner: IntArray, arms: Played, share: FloatArray) -> tuple[BoolArray, FloatArray]:
+    """Return which plans, listed by standing, are new to it, and the shares of all their like."""
+    new, total = np.ones(len(owner), np.bool_), share.copy()
+    first = np.searchsorted(owner, owner)  # where the plans of the same standing begin
+    for back in range(1, int((np.arange(len(owner)) - first).max(initial=0)) + 1):
+        late = np.flatnonzero(new[back:] & (owner[back:] == owner[:-back])) + back
+        again = late[new[late - back] & (arms[late] == arms[late - back]).all(axis=(1, 2))]
+        total[again - back] += total[again]
+        new[again] = False
+    return new, total
+
+
+def used_by_part(arms: Played, count: IntArray, begins: IntArray, counts: BoolArray) -> FloatArray:
+    """Return how many plays of the subjects of each part every budget row counts."""
+    use = np.zeros((len(begins) - 1, len(counts)))
+    for part, (low, high) in enumerate(itertools.pairwise(begins.tolist())):
+        use[part] = total_use(arms[low:high], count[low:high], counts)
+    return use
 
 
 def total_use(arms: Played, count: IntArray, counts: BoolArray) -> IntArray:
@@ -202,10 +179,3 @@ def total_use(arms: Played, count: IntArray, counts: BoolArray) -> IntArray:
             plays[:, t] += np.bincount(arms[:, t, place] + 1, count, n_arms + 1)[1:]
     total: IntArray = np.round((counts * plays).sum(axis=(1, 2))).astype(np.int64)
     return total
-
-
-def _threads(work: Callable[..., T], items: Iterable[object]) -> list[T]:
-    """Return the work on each item, done side by side."""
-    listed = list(items)
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, len(listed))) as pool:
-        return list(pool.map(work, listed))

@@ -1,15 +1,16 @@
-"""Exact plans of millions of standings at once, from tables over sets of rounds.
+"""Exact plans of millions of standings at once, from tables over the places of rounds.
 
-For every state of an arm (and of the rules that hear it alone) a table says what each set of rounds
-is worth. The tables of two parts of the tree (:mod:`lastswitch.cohorts.tree`) make that of their
-node, once for each pair of rows that some subject has. At the root every standing takes one look
-at each way to share the rounds between the two halves: 2 ** length steps, where every schedule
-would be (arms + 1) ** length. Prices change the arms' tables and nothing else.
+For every state of an arm (and of the rules that hear it alone) a table says what playing in just
+these rounds is worth. The tables of two parts of the tree (:mod:`lastswitch.cohorts.tree`) make
+that of their node, once for each pair of rows that some subject has. At the root every standing
+takes one look at each way to share the rounds between the two halves: 2 ** length steps, where
+every schedule would be (arms + 1) ** length. Prices change the arms' tables and nothing else.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +23,16 @@ from lastswitch._kernels import announce
 from lastswitch.cohorts import set_kernels as kernels
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.cohorts.response import Played, Respond, Response
-from lastswitch.cohorts.set_kernels import Ids
-from lastswitch.cohorts.set_tables import arm_table, counter_costs, set_sums
+from lastswitch.cohorts.set_kernels import Below, Ids
+from lastswitch.cohorts.set_tables import arm_table, counter_costs, place_sums, too_few
 from lastswitch.cohorts.tree import Node, arm_tree
 
-#: Rounds that sets are listed of, and standings that are looked at together.
-LONGEST, CHUNK = 10, 1 << 18
+#: Ways to share places out that are listed: those of 12 rounds of one place, 7 of two, 6 of three.
+MOST_PAIRS = 1_000_000
+#: Numbers in a table: 256 MiB.
+MOST_NUMBERS = 1 << 25
+#: Rows that are not worth a second thread.
+FEW = 2000
 
 
 class Sets:
@@ -57,33 +62,30 @@ class Sets:
     @staticmethod
     def fits(problem: CohortProblem) -> bool:
         """Tell whether this problem is one of sets of rounds."""
-        return problem.length <= LONGEST and arm_tree(problem) is not None
+        places = problem.plays[1]
+        pairs = ((places + 1) * (places + 2) // 2) ** problem.length
+        return pairs <= MOST_PAIRS and arm_tree(problem) is not None
 
     def at(self, rows: IntArray, weight: FloatArray) -> Respond:
         """Return the function from prices to the responses of these standings."""
         announce("cohort", kernels.joined)
-        places: list[IntArray] = []
-        for level in np.unique(weight).tolist():
-            members = np.flatnonzero(weight == level)
-            places += np.split(members, range(CHUNK, len(members), CHUNK))
-        threads = min(os.cpu_count() or 1, max(len(places), 1))
-
-        def chunk(where: IntArray) -> _Chunk:
-            return _Chunk(self._problem, self._tree, rows[where], float(weight[where[0]]))
-
-        with ThreadPoolExecutor(threads) as pool:
-            chunks = list(pool.map(chunk, places))
+        below = kernels.all_below(self._problem.plays[1], self._problem.length)
+        groups: list[tuple[IntArray, _Group]] = []
+        waiting = [np.flatnonzero(weight == level) for level in np.unique(weight).tolist()]
+        while waiting:
+            where = waiting.pop()
+            group = _Group(self._problem, self._tree, below, rows[where], weight[where[0]])
+            if group.size > MOST_NUMBERS and len(where) > 1:
+                waiting += np.array_split(where, 2)
+            else:
+                groups.append((where, group))
 
         def respond(price: FloatArray) -> Response:
             n = len(rows)
-            arms = np.full((n, self._problem.length, 1), -1, np.int16)
+            arms = np.full((n, self._problem.length, self._problem.plays[1]), -1, np.int16)
             value, bound = np.empty(n), np.empty(n)
-
-            def one(where: IntArray, part: _Chunk) -> None:
-                arms[where, :, 0], value[where], bound[where] = part.respond(price)
-
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(one, places, chunks))
+            for where, group in groups:
+                arms[where], value[where], bound[where] = group.respond(price)
             return Response(arms, value, bound)
 
         return respond
@@ -91,7 +93,7 @@ class Sets:
 
 @dataclass(frozen=True)
 class _Part:
-    """A node for the standings of one chunk.
+    """A node for the standings of one weight.
 
     Parameters
     ----------
@@ -117,18 +119,22 @@ class _Part:
     cost: FloatArray
 
 
-class _Chunk:
+class _Group:
     """Some standings of one weight, and what does not change with prices."""
 
-    def __init__(self, problem: CohortProblem, tree: Node, rows: IntArray, weight: float) -> None:
+    def __init__(
+        self, problem: CohortProblem, tree: Node, below: Below, rows: IntArray, weight: float
+    ) -> None:
         self._problem, self._rows, self._weight = problem, rows, weight
-        self._places = problem.memory_columns()
+        self._columns = problem.memory_columns()
+        self._wholes: int = (problem.plays[1] + 1) ** problem.length
+        self._below = below
         self._root = self._part(tree, root=True)
 
     def _part(self, node: Node, root: bool = False) -> _Part:
         memories = sorted({heard.memory for heard in node.heard})
         arms = [] if node.parts else list(node.arms)
-        columns = [*(self._rows[:, self._places[m]] for m in memories), self._rows[:, arms]]
+        columns = [*(self._rows[:, self._columns[m]] for m in memories), self._rows[:, arms]]
         different, _, ids = distinct_rows(np.hstack(columns))
         cost = self._costs(node, memories, different)
         if node.parts is None:
@@ -145,82 +151,113 @@ class _Chunk:
         """Return what every set of rounds pays an arm, its state last; nobody may play none."""
         problem = self._problem
         if not node.arms:
-            return np.where(np.arange(1 << problem.length) == 0, 0.0, -np.inf)[None]
+            return np.where(np.arange(self._wholes) == 0, 0.0, -np.inf)[None]
         machine = problem.machines[node.arms[0]]
         states = np.array([machine.at(tau) for tau in rows[:, -1].tolist()])
-        return arm_table(machine, states, problem.length, problem.silence)
+        return arm_table(machine, states, problem.plays[1], problem.length, problem.silence)
 
     def _costs(self, node: Node, memories: list[int], different: IntArray) -> FloatArray:
         """Return what the rules of a node cost, by what they remember and the rounds played."""
         problem, begin = self._problem, 0
-        total = np.zeros((len(different), 1 << problem.length))
+        total = np.zeros((len(different), self._wholes))
         for m in memories:
             memory = problem.memories[m]
             packed, begin = different[:, begin : begin + memory.columns], begin + memory.columns
             kinds, _, which = distinct_rows(packed)
             letters = [(h.counter, h.letter) for h in node.heard if h.memory == m]
             rows = [
-                sum(counter_costs(counters[k], letter, problem.length) for k, letter in letters)
+                sum(
+                    counter_costs(counters[k], letter, problem.plays[1], problem.length)
+                    for k, letter in letters
+                )
                 for counters in map(memory.counters, kinds.tolist())
             ]
             total += np.array(rows)[which]
         return total
 
+    @property
+    def size(self) -> int:
+        """How many numbers the largest table has."""
+        return self._wholes * max(_sizes(self._root), default=0)
+
     def respond(self, price: FloatArray) -> tuple[Played, FloatArray, FloatArray]:
-        """Return arms (n, length), values and priced bounds of the standings."""
-        problem, root = self._problem, self._root
-        assert root.parts is not None
+        """Return arms, values and priced bounds of the standings."""
+        n, length, places = len(self._rows), self._problem.length, self._problem.plays[1]
+        arms = np.full((n, length, places), -1, np.int16)
+        value, bound = np.zeros(n), np.empty(n)
         tables: dict[int, FloatArray] = {}
-        for part in root.parts:
+        assert self._root.parts is not None
+        for part in self._root.parts:
             self._tabulate(part, price, tables)
-        best, whole, share = self._shared(tables)
-        arms, value = np.full((len(best), problem.length), -1, np.int16), np.zeros(len(best))
-        for part, ids, own in zip(root.parts, root.at.T, (share, whole ^ share), strict=False):
-            self._descend(part, ids, own, tables, arms, value)
-        silent = problem.silence * problem.length
-        value = np.where(best > -np.inf, value - root.cost[root.at[:, 2], whole] + silent, -np.inf)
-        return arms, value, best + self._weight * silent
+        if self._free:  # the right half takes the best of what the left one leaves
+            right = tables[id(self._root.parts[1])]
+            tables[id(self._root)] = right.copy()
+            kernels.best_within(tables[id(self._root)], places, length)
+
+        def one(part: slice) -> None:
+            at = self._root.at[part]
+            self._shared(at, tables, arms[part], value[part], bound[part])
+
+        in_slices(one, n)
+        silent = self._problem.silence * length * places
+        value = np.where(bound > -np.inf, value + silent, -np.inf)
+        return arms, value, bound + self._weight * silent
+
+    @property
+    def _free(self) -> bool:
+        """Whether the rounds may be shared out in any way, some played by nobody."""
+        return self._problem.plays[0] == 0 and not self._root.cost.any()
 
     def _tabulate(self, part: _Part, price: FloatArray, tables: dict[int, FloatArray]) -> None:
         """Make the tables of a node and all below it, at these prices."""
         if part.parts is None:
             paid = self._weighted(part.own)
             for arm in part.node.arms:
-                paid = paid - set_sums(price[arm])
+                paid = paid - place_sums(price[arm], self._problem.plays[1])
             tables[id(part)] = paid
             return
         for below in part.parts:
             self._tabulate(below, price, tables)
         left, right = (tables[id(below)] for below in part.parts)
         out = np.empty((len(part.at), left.shape[1]))
-        kernels.joined(left, right, part.at, self._weighted(part.cost), out)
+        cost = self._weighted(part.cost)
+        in_slices(
+            lambda k: kernels.joined(left, right, part.at[k], cost, self._below, out[k]), len(out)
+        )
         tables[id(part)] = out
 
     def _weighted(self, table: FloatArray) -> FloatArray:
         """Return worths or costs times the weight; what is forbidden stays so at weight 0."""
         return table * self._weight if self._weight else np.where(np.isinf(table), table, 0.0)
 
-    def _shared(self, tables: dict[int, FloatArray]) -> tuple[FloatArray, IntArray, IntArray]:
-        """Return for each standing the best priced value, the rounds played, and the left share."""
-        root, length, n = self._root, self._problem.length, len(self._rows)
+    def _shared(
+        self,
+        at: Ids,
+        tables: dict[int, FloatArray],
+        arms: Played,
+        value: FloatArray,
+        best: FloatArray,
+    ) -> None:
+        """Write plans, values and best priced values of the standings with these rows."""
+        root, n = self._root, len(at)
         assert root.parts is not None
         left, right = (tables[id(part)] for part in root.parts)
-        every = self._problem.plays[0] == 1
-        best, whole, share = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
-        if root.cost.any():
-            cost = self._weighted(root.cost)
-            kernels.best_wholes(left, right, root.at, cost, every, best, whole)
-            kernels.split(left, right, root.at, whole, share)
-            return best, whole, share
-        if every:
-            kernels.best_shares(left, right, root.at, best, share)
-            return best, np.full(n, (1 << length) - 1), share
-        within = right.copy()
-        kernels.best_within(within, length)
-        kernels.best_shares(left, within, root.at, best, share)
-        ids = np.ascontiguousarray(root.at[:, 1])
-        kernels.best_subset(right, ids, (1 << length) - 1 - share, whole)
-        return best, whole | share, share
+        least, most = self._problem.plays
+        full, below = left.shape[1] - 1, self._below
+        whole, share = np.full(n, full), np.empty(n, np.int64)
+        if self._free:
+            kernels.best_shares(left, tables[id(root)], at, best, share)
+            kernels.best_subset(right, at, below, full - share, whole)
+            whole += share
+        elif least == most and not root.cost.any():
+            kernels.best_shares(left, right, at, best, share)
+        else:
+            cost = self._weighted(root.cost) + too_few(least, most, self._problem.length)
+            kernels.best_wholes(left, right, at, cost, below, best, whole)
+            kernels.split(left, right, at, below, whole, share)
+        value -= root.cost[at[:, 2], whole]
+        for part, ids, own in zip(root.parts, at.T, (share, whole - share), strict=False):
+            self._descend(part, ids, own, tables, arms, value)
 
     def _descend(
         self,
@@ -239,10 +276,28 @@ class _Chunk:
         at = part.at[ids]
         left, right = (tables[id(below)] for below in part.parts)
         share = np.empty(len(ids), np.int64)
-        kernels.split(left, right, at, rounds, share)
+        kernels.split(left, right, at, self._below, rounds, share)
         value -= part.cost[at[:, 2], rounds]
-        for below, own, took in zip(part.parts, at.T, (share, rounds ^ share), strict=False):
+        for below, own, took in zip(part.parts, at.T, (share, rounds - share), strict=False):
             self._descend(below, own, took, tables, arms, value)
+
+
+def in_slices(work: Callable[[slice], None], n: int) -> None:
+    """Do the work on all of ``n`` rows, side by side."""
+    size = -(-n // (os.cpu_count() or 1)) if n > FEW else max(n, 1)
+    slices = [slice(begin, begin + size) for begin in range(0, n, size)]
+    if len(slices) == 1:
+        work(slices[0])
+        return
+    with ThreadPoolExecutor(len(slices)) as pool:
+        list(pool.map(work, slices))
+
+
+def _sizes(part: _Part) -> list[int]:
+    """Return how many rows the tables below a node have."""
+    if part.parts is None:
+        return []
+    return [len(below.at) for below in part.parts] + _sizes(part.parts[0]) + _sizes(part.parts[1])
 
 
 def _ids(numbers: NDArray[Any]) -> Ids:

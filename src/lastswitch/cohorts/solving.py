@@ -12,8 +12,8 @@ from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_limits
 from lastswitch._progress import Report, reporter
 from lastswitch.cohorts.budgeted import Found, within_budgets
+from lastswitch.cohorts.certified import Certified
 from lastswitch.cohorts.looking import Cohort, priced_plays, total_use
-from lastswitch.cohorts.plain import Plain
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.cohorts.response import Played, Responder, Response
 from lastswitch.cohorts.sets import Sets
@@ -124,7 +124,11 @@ class Solution(Certificate):
         way = responder(self.problem)
         found = way.at(at, near)(priced_plays(self.problem, self.prices))
         check_plans(self.problem, at, found)
-        arms, value, bound = found.arms[inverse], found.value[inverse], found.value[inverse]
+        arms, value, bound = (
+            found.arms[inverse],
+            found.value[inverse],
+            (found.bound / near)[inverse],
+        )
         if self.prices.any():
             free = way.at(at, np.ones(len(at)))(
                 np.zeros((self.problem.n_arms, self.problem.length))
@@ -148,7 +152,7 @@ class Solution(Certificate):
 
 def responder(problem: CohortProblem) -> Responder:
     """Return what finds best plans for this problem; it depends on nothing else."""
-    return Sets(problem) if Sets.fits(problem) else Plain(problem)
+    return Sets(problem) if Sets.fits(problem) else Certified(problem)
 
 
 def check_plans(problem: CohortProblem, rows: IntArray, found: Response) -> None:
@@ -212,10 +216,12 @@ def solve(
     mean = total / np.maximum(count, 1)
     with reporter(progress, "planning a cohort") as report, interrupts():
         clock = Clock(time_limit, report)
-        way, at = responder(problem), grouped[:, :-2]
-        found = _free(problem, way, at, count, mean)
+        way, at, ends = responder(problem), grouped[:, :-2], levels.weight[grouped[:, -2:]]
+        response = way.at(at, ends[:, 0])(np.zeros((problem.n_arms, problem.length)))
+        check_plans(problem, at, response)
+        found = _unpriced(problem, response, grouped, count, mean, ends[:, 0])
         if (found.use > problem.rows.most).any():
-            cohort = Cohort(problem, way, at, count, mean, levels.weight[grouped[:, -2:]])
+            cohort = Cohort(problem, way, at, count, mean, ends)
             found = within_budgets(cohort, grouped, gap, clock)
     subjects = int(count.sum())
     return Solution(
@@ -223,19 +229,17 @@ def solve(
     )
 
 
-def _free(
-    problem: CohortProblem, way: Responder, rows: IntArray, count: IntArray, weight: FloatArray
+def _unpriced(
+    problem: CohortProblem,
+    response: Response,
+    rows: IntArray,
+    count: IntArray,
+    weight: FloatArray,
+    near: FloatArray,
 ) -> Found:
-    """Return what subjects do without budgets."""
-    response = way.at(rows, np.ones(len(rows)))(_no_prices(problem))
-    check_plans(problem, rows, response)
+    """Return what subjects do at no prices, which may be within all budgets."""
     value = float(count @ (weight * response.value))
-    bound = max(float(count @ (weight * response.bound)), value)
+    bound = float(count @ (weight / near * response.bound))  # bounds are for the weight near by
     use = total_use(response.arms, count, problem.rows.counts)
-    return Found(
-        np.zeros(len(use)), bound, value, use, Table.empty(rows.shape[1] + 2, response.arms)
-    )
-
-
-def _no_prices(problem: CohortProblem) -> FloatArray:
-    return np.zeros((problem.n_arms, problem.length))
+    table = Table.empty(rows.shape[1], response.arms)
+    return Found(np.zeros(len(use)), max(bound, value), value, use, table)

@@ -1,10 +1,10 @@
-"""The arms of a cohort as a tree, where rules let a round be decided from sets of rounds alone.
+"""The arms of a cohort as a tree, where all rules count arms that go together.
 
-With at most one play a round, a plan says for every arm in which rounds it plays. What an arm is
-worth depends on its own set of rounds only, and what a rule costs that counts some arms together
-on the rounds in which any of them plays. If any two such rules count arms of which one set holds
-the other, or none in common, the arms form a tree: a *leaf* is an arm, a *node* two parts that
-share out its rounds, and every rule is heard at the node of just its arms.
+A plan says for every arm in which rounds it plays. What that is worth depends on the arm's own
+rounds only, and what a rule costs that counts some arms together on how many of them play in each
+round. If of any two such rules one counts all arms of the other, or none of them, the arms form a
+tree: a *leaf* is an arm, a *node* two parts that share out the places of the rounds, and every rule
+is heard at the node of just its arms.
 """
 
 from __future__ import annotations
@@ -52,8 +52,6 @@ def arm_tree(problem: CohortProblem) -> Node | None:
     >>> arm_tree(CohortProblem(bandit, 3, rules=crossed)) is None
     True
     """
-    if problem.plays[1] > 1:
-        return None
     everyone = tuple(range(problem.n_arms))
     heard: dict[tuple[int, ...], list[Heard]] = {}
     for m, memory in enumerate(problem.memories):

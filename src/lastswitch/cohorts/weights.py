@@ -32,10 +32,10 @@ def checked_weights(weight: ArrayLike | None, n: int) -> FloatArray:
     given = np.asarray(weight, np.float64)
     if given.shape != (n,):
         raise StateError(f"weights need one number per subject ({n}), got shape {given.shape}.")
-    wrong = ~((given >= 0) & np.isfinite(given))
+    wrong = ~((given > 0) & np.isfinite(given))
     if wrong.any():
         raise StateError(
-            f"weights are numbers of at least 0, got {given[np.argmax(wrong)]} for subject "
+            f"weights are positive numbers, got {given[np.argmax(wrong)]} for subject "
             f"{int(np.argmax(wrong))}."
         )
     return given
@@ -60,10 +60,9 @@ class Levels:
         different = np.unique(weight)
         if len(different) <= MOST_LEVELS:
             return cls(different)
-        some = different[different > 0]
-        between = np.geomspace(some[0], some[-1], MOST_LEVELS - 1)
-        between[[0, -1]] = some[0], some[-1]
-        return cls(np.unique(np.concatenate([different[:1], between])))
+        between = np.geomspace(different[0], different[-1], MOST_LEVELS)
+        between[[0, -1]] = different[0], different[-1]
+        return cls(between)
 
     def columns(self, weight: FloatArray) -> IntArray:
         """Return (n, 2): the nearest level, and the one on the other side of the weight."""
