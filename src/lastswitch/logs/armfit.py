@@ -130,6 +130,14 @@ class ArmReading(NamedTuple):
         deepest = max(len((self.rest if tau > 0 else self.streak).values), 1)
         return 1 + column(max(min(tau, deepest), -deepest), self.depth, deepest)
 
+    def pulls_at(self, tau: int) -> Floats:
+        """Return how each group of subjects pulls at what ``tau`` pays; nobody where not known."""
+        side = self.rest if tau > 0 else self.streak
+        known = np.flatnonzero(side.known)
+        if not len(known) or not self.known_at(tau):
+            return np.zeros(len(side.pulls))
+        return np.asarray(side.pulls[:, min(abs(tau) - 1, known[-1])])
+
     def known_at(self, tau: int) -> bool:
         """Say whether the log knows the state ``tau``, or a level that holds on to it."""
         side, name = (self.rest, "rest") if tau > 0 else (self.streak, "streak")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._kernels import bare, bare_inner
+from lastswitch._kernels import bare, hot
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.beam import (
@@ -102,7 +102,7 @@ def go_through(
             return
 
 
-@bare_inner
+@hot
 def lowered(record: FloatArray, bound: float) -> bool:
     """Take note of a bound on what is better than the best; tell whether it is close enough."""
     record[BOUND] = min(record[BOUND], max(bound, record[VALUE]))
@@ -110,7 +110,7 @@ def lowered(record: FloatArray, bound: float) -> bool:
     return bool(record[BOUND] <= record[VALUE] + enough)
 
 
-@bare_inner
+@hot
 def trace(
     guide: Guide,
     nodes: Nodes,
