@@ -21,8 +21,10 @@ from lastswitch.planning.clock import Clock
 MOST_CHOICES = 20_000
 #: Ways to use the budgets that each standing of a small cohort must be allowed to have.
 LEAST_OPTIONS = 200
+#: Standings of a sample that first prices come from, and looks of it that are taken over.
+SAMPLE, GUESSES = 20_000, 6
 #: Plays held back from every budget, and the largest share of it, so that whole subjects fit.
-MARGINS, MOST_MARGIN = (2, 6, 20, 60), 0.02
+MARGINS, MOST_MARGIN = (0, 2, 6, 20, 60), 0.02
 #: Share of the gap that is left to the prices; the rest is for whole subjects.
 FOR_PRICES = 0.2
 
@@ -53,11 +55,12 @@ def within_budgets(cohort: Cohort, keys: IntArray, gap: float, clock: Clock) -> 
     """
     _problem, most = cohort.problem, cohort.problem.rows.most.astype(np.float64)
     mixing = Mixing(most, _highest(cohort), float(cohort.count.sum()))
-    descent = lowered(mixing, cohort.look, gap * FOR_PRICES, clock)
+    begin = guessed(cohort, gap, clock) if len(cohort.rows) >= 2 * SAMPLE else []
+    descent = lowered(mixing, cohort.look, gap * FOR_PRICES, clock, begin)
     if descent.lacking.max(initial=0.0) > 1e-6 * mixing.scale:
         refuse_lacking(cohort, clock)
     best: Found | None = None
-    for margin in (0, *MARGINS):
+    for margin in MARGINS if cohort.few else MARGINS[1:]:
         shares = descent.shares
         if margin:
             held = np.floor(np.minimum(margin, MOST_MARGIN * most))
@@ -74,6 +77,19 @@ def within_budgets(cohort: Cohort, keys: IntArray, gap: float, clock: Clock) -> 
             "subjects would; raise the budgets a little."
         )
     return best
+
+
+def guessed(cohort: Cohort, gap: float, clock: Clock) -> list[FloatArray]:
+    """Return prices that a sample of the standings ends at, and those whose plans it mixes."""
+    some = cohort.sample(SAMPLE)
+    subjects = float(some.count.sum())
+    most = cohort.problem.rows.most.astype(np.float64) * subjects / float(cohort.count.sum())
+    descent = lowered(
+        Mixing(most, _highest(cohort), subjects), some.look, gap * FOR_PRICES, clock.part(0.5)
+    )
+    shares = descent.shares.sum(axis=1)
+    mixed = [j for j in np.argsort(-shares)[:GUESSES] if shares[j] > 0]
+    return [descent.prices, *descent.looks[mixed]]
 
 
 def _assigned(

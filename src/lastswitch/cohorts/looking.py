@@ -70,7 +70,7 @@ class Cohort:
         ends: FloatArray,
     ) -> None:
         self.problem, self.rows, self.count, self.weight = problem, rows, count, weight
-        self._responder = responder
+        self._responder, self._ends = responder, ends
         self.few = len(rows) <= FEW
         self.parts = len(rows) if self.few else PARTS
         self._begins = np.linspace(0, len(rows), self.parts + 1).astype(np.int64)
@@ -85,6 +85,18 @@ class Cohort:
         none = np.zeros(len(self.rows))
         return Cohort(
             self.problem, self._responder, self.rows, self.count, none, np.zeros((len(none), 2))
+        )
+
+    def sample(self, size: int) -> Cohort:
+        """Return about so many of its standings, evenly spread."""
+        some = slice(None, None, max(len(self.rows) // size, 1))
+        return Cohort(
+            self.problem,
+            self._responder,
+            self.rows[some],
+            self.count[some],
+            self.weight[some],
+            self._ends[some],
         )
 
     def look(self, prices: FloatArray) -> Look:
