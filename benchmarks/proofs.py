@@ -39,7 +39,11 @@ def family_row(family: str, size: tuple[int, int], seeds: range) -> dict[str, An
     cases = [problem(family, *size, seed) for seed in seeds]
     first = [timed(case, 1.0) for case in cases]
     late = [each for each, (plan, _) in zip(cases, first, strict=True) if not plan.optimal]
-    row: dict[str, Any] = {"size": str(size), "family": family, "problems": len(cases)}
+    row: dict[str, Any] = {
+        "size": f"{size[0]} x {size[1]}",
+        "family": family,
+        "problems": len(cases),
+    }
     row["proven in 1 s"] = len(cases) - len(late)
     row["worst ms"] = 1e3 * max(seconds for _, seconds in first)
     row["mean gap %"] = 100 * statistics.mean(plan.gap for plan, _ in first)
