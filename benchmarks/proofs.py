@@ -134,7 +134,9 @@ def main() -> None:
             tables["by_size"].append(size_row(rows))
         print_table("by size", tables["by_size"])
     if options.only != "proofs":
-        tables["HiGHS / certified"] = [ratio_row(size, seeds[-RATIO_SEEDS:]) for size in RATIO_SIZES]
+        tables["HiGHS / certified"] = [
+            ratio_row(size, seeds[-RATIO_SEEDS:]) for size in RATIO_SIZES
+        ]
         print_table("HiGHS / certified", tables["HiGHS / certified"])
     if not options.quick:
         names = ("by_size", "by_family", "HiGHS / certified")

@@ -145,9 +145,10 @@ def closing() -> Figure:
             key.text(0.1, 0.72 - 0.16 * height, text, color=shade, transform=key.transAxes)
         key.text(0.1, 0.36, "shaded: not known", color=MUTED, transform=key.transAxes)
         grid[0, 0].set_xscale("log")
-        grid[0, 0].set_xlim(0.01, 10)
+        grid[0, 0].set_xlim(0.008, 12)
         grid[0, 0].set_ylim(-16, 26)
-        grid[0, 0].set_xticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
+        grid[0, 0].set_xticks([0.01, 0.1, 1, 10], ["", "0.1", "1", "10"])
+        grid[0, 3].tick_params(axis="x", labelbottom=True)  # no panel below it has labels
         figure.supxlabel("seconds", size=10)
         figure.supylabel("% above the best block found", size=10)
     return figure
@@ -160,12 +161,13 @@ def gaps(curve: dict[str, list[float]]) -> np.ndarray:
 
 def draw_closing(axes: Axes, family: str, curve: dict[str, list[float]]) -> None:
     """Draw value and bound of one family against the clock, as shares of the last value."""
-    best = curve["value"][-1]
     proven = gaps(curve)[-1] < 1e-9
-    seconds = np.array([*curve["seconds"], 10.0])
-    value, bound = (
-        100 * (np.array([*curve[name], curve[name][-1]]) / best - 1) for name in ("value", "bound")
-    )
+    shares = 100 * (np.array([curve["value"], curve["bound"]]) / curve["value"][-1] - 1)
+    # What nobody can see need not be drawn.
+    told = np.append(True, np.abs(np.diff(shares.round(1))).max(axis=0) > 0)
+    told[-1] = True
+    seconds = np.append(np.array(curve["seconds"])[told], 10.0)
+    value, bound = np.hstack([shares[:, told], shares[:, -1:]])
     axes.fill_between(seconds, value, bound, step="post", color=FAINT, lw=0)
     axes.step(seconds, bound, where="post", color=colour(1), lw=1.6)
     axes.step(seconds, value, where="post", color=colour(0), lw=1.6)
