@@ -80,6 +80,10 @@ class LogError(LastSwitchError, ValueError):
     """An event log that cannot be read as one, or cannot support what was asked of it."""
 
 
+class CohortError(LastSwitchError, ValueError):
+    """A table of subjects that cannot be planned: someone twice, no state, an arm unknown."""
+
+
 class CalendarError(LastSwitchError, ValueError):
     """A calendar that cannot be made, a time in none of its rounds, or words it cannot read."""
 
