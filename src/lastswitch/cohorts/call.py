@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -201,7 +202,8 @@ def _problem(
             f"calendar must be a lastswitch.Calendar, got {type(calendar).__name__}."
         )
     if calendar is not None:
-        rules = calendar.resolve(bandit.rules if rules is None else rules, length, bandit)
+        asked = bandit if plays is None else replace(bandit, plays=plays)
+        rules = calendar.resolve(bandit.rules if rules is None else rules, length, asked)
     given: Any = () if budget is None else [budget] if isinstance(budget, Budget | str) else budget
     budgets = checked_budgets(
         [read_budget(one, length, calendar) if isinstance(one, str) else one for one in given]
