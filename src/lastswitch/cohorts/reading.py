@@ -88,7 +88,7 @@ def open_roster(states: StatesLike, question: Question) -> Iterator[OpenRoster]:
                 table = _with_subjects(source, table, question, weighed=wide)
                 yield OpenRoster(table, source.connection, _blind(question))
                 return
-        numbered = {"every": 1, "at": 0} if timed == "round" else {}
+        numbered: dict[str, Any] = {"every": 1, "at": 0} if timed == "round" else {}
         log = EventLog(states, subject=question.subject, time=timed, **numbered)
     log = _dated(log, question)
     with log.open() as reading:
