@@ -292,7 +292,7 @@ def test_isi_s_regret_stays_under_theorem_1():
     for horizon in (400, 1600):
         run = ls.simulate(bandit, ISICombUCB1(5, 4, initial=-1), horizon, seed=1)
         regret = ls.optimal_total(bandit, horizon).value - run.mean_total
-        assert 0 < regret < ls.paper.theory.regret_bound(5, horizon, block=4).total
+        assert 0 < regret < ls.paper.theory.regret_bound(5, horizon, length=4).total
 
 
 def test_the_authors_solver_plans_the_same_rate():

@@ -55,6 +55,6 @@ def test_example_2_values(n_arms):
 def test_example_2_is_tight_for_proposition_2(n_arms):
     """Floor (K − 1)/(2K − 1) and value K/(2K − 1) meet as K grows."""
     size = 2 * n_arms - 1
-    floor = ls.paper.theory.best_cycle_floor(1.0, n_arms, horizon=size, block=size)
+    floor = ls.paper.theory.best_cycle_floor(1.0, n_arms, horizon=size, length=size)
     assert floor == pytest.approx((n_arms - 1) / size)
     assert n_arms / size - floor == pytest.approx(1 / size)

@@ -180,7 +180,7 @@ def test_no_cell_of_table_1_is_exceeded(rest, streak):
     cell = Cell(**measure_cell(rest, streak, samples=120, seed=3))
     assert cell.measured <= cell.bound + 1e-9
     if cell.vacuous:
-        assert cell.made == cell.bound == cell.block
+        assert cell.made == cell.bound == cell.length
 
 
 def test_totals_between_checkpoints_and_settled_rates():

@@ -32,7 +32,7 @@ EVERY_FLOOR = [
 
 def test_theorem_1_has_the_printed_terms():
     """Each term of Theorem 1, written out with numbers."""
-    bound = theory.regret_bound(3, horizon=1000, block=10)
+    bound = theory.regret_bound(3, horizon=1000, length=10)
     assert bound.approximation == 3 * 1000 / 10
     assert bound.estimation == pytest.approx(47 * 10 * math.sqrt(3 * 1000 * math.log(100)))
     assert bound.start == pytest.approx((math.pi**2 / 3 + 1) * 3 * 1000)
@@ -41,7 +41,7 @@ def test_theorem_1_has_the_printed_terms():
 
 def test_theorem_2_has_the_printed_terms():
     """Each term of Theorem 2, written out with numbers."""
-    bound = theory.regret_bound(3, horizon=1000, block=10, streaks=True)
+    bound = theory.regret_bound(3, horizon=1000, length=10, streaks=True)
     assert bound.approximation == 5 * 1000 / 10
     assert bound.estimation == pytest.approx(47 * 10 * math.sqrt(2 * 3 * 1000 * math.log(100)))
     assert bound.start == pytest.approx((math.pi**2 / 3 + 1) * 2 * 3 * 1000)
@@ -155,10 +155,10 @@ def test_the_calibrated_block_has_the_highest_floor(floor):
 
 def test_heuristic_time_order_in_both_forms():
     """T (K d²)^(5/2), and its value at d = T^(1/4)."""
-    assert theory.heuristic_time_order(4, 10_000, block=10) == pytest.approx(
+    assert theory.heuristic_time_order(4, 10_000, length=10) == pytest.approx(
         theory.heuristic_time_order(4, 10_000)
     )
-    assert theory.heuristic_time_order(4, 16, block=3) == pytest.approx(16 * 36**2.5)
+    assert theory.heuristic_time_order(4, 16, length=3) == pytest.approx(16 * 36**2.5)
 
 
 SMALL_PERIODS = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -210,13 +209,14 @@ def test_a_second_plan_starts_from_the_first() -> None:
 
 def test_ctrl_c_returns_the_best_so_far_with_its_bound() -> None:
     """An interrupted plan is still a plan: a block and a true bound."""
-    timer = threading.Timer(0.4, _thread.interrupt_main)
-    ls.plan_block(hard_problem(), time_limit=0.01)  # everything compiled before the clock starts
-    timer.start()
-    try:
-        plan = ls.plan_block(hard_problem(20, 60), time_limit=20)
-    finally:
-        timer.cancel()
+    told: list[ls.Progress] = []
+
+    def stop(now: ls.Progress) -> None:
+        told.append(now)
+        _thread.interrupt_main()
+
+    plan = ls.plan_block(hard_problem(20, 60), time_limit=20, progress=stop)
+    assert told
     assert not plan.optimal
     assert plan.value <= plan.bound
 

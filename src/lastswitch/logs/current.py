@@ -90,7 +90,10 @@ class EventLog:
 
     def _rules(self) -> LogRules:
         if self.at is not None and self.every is None:
-            raise LogError(f"at is a moment on the clock, so it needs every; got at={self.at!r}.")
+            raise LogError(
+                f"at={self.at!r} is a moment on the clock: say how long a round is, such as "
+                "every='1d'."
+            )
         return log_rules(
             Columns(self.subject, self.time, self.arm, None),
             order=self.order,

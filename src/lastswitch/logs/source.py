@@ -75,13 +75,15 @@ def open_log(log: LogLike, backend: BackendLike = None, memory: str = "3GB") -> 
 
     ``memory`` is where the embedded engine starts spilling to disk.
     """
-    with _connected(log, backend, memory) as connection:
+    with _connected(log, backend, memory) as connection, _interruptible():
         lost: Callable[[], list[str]] = list
         if isinstance(log, str | Path) or _is_list_of_paths(log):
             paths, kind = _files(log)
             _refuse_long_lines(paths, kind)
             try:
                 table, lost = _read(connection, paths, kind)
+            except load_extra("duckdb", "logs").InterruptException:
+                raise
             except load_extra("duckdb", "logs").Error as error:
                 reason = str(error).splitlines()[0].removesuffix(".")
                 raise LogError(
@@ -91,6 +93,20 @@ def open_log(log: LogLike, backend: BackendLike = None, memory: str = "3GB") -> 
         else:
             table = _as_table(log)
         yield Source(table, connection, lost)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C inside the engine end a call as it does anywhere else.
+
+    The engine notices it first, stops its query, and says so in an error of its own.
+    """
+    try:
+        yield
+    except (RuntimeError, load_extra("duckdb", "logs").InterruptException) as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _read(connection: Any, paths: list[str], kind: Format) -> tuple[Table, Callable[[], list[str]]]:

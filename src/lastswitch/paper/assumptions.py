@@ -58,17 +58,17 @@ def checked_horizon(horizon: int) -> int:
     return check_whole("horizon", horizon, 1, ExperimentError)
 
 
-def checked_block(block: int) -> int:
-    """Return the block size once it is a positive number of rounds."""
-    return check_whole("block", block, 1, BlockError)
+def checked_length(length: int) -> int:
+    """Return the length once it is a positive number of rounds."""
+    return check_whole("length", length, 1, BlockError)
 
 
-def dividing_block(horizon: int, block: int) -> tuple[int, int]:
+def dividing_length(horizon: int, length: int) -> tuple[int, int]:
     """Return (T, d) once d divides T, which the proofs use to cut the horizon into blocks."""
-    rounds, size = checked_horizon(horizon), checked_block(block)
+    rounds, size = checked_horizon(horizon), checked_length(length)
     if rounds % size:
         raise BlockError(
-            f"block {size} must divide the horizon, got horizon {rounds}; use horizon "
+            f"length {size} must divide the horizon, got horizon {rounds}; use horizon "
             f"{rounds - rounds % size or size}, or best_block_size(..., dividing=True)."
         )
     return rounds, size

@@ -200,7 +200,7 @@ def table_1_table(cells: Sequence[Cell]) -> Table:
     Examples
     --------
     >>> print(table_1_table([Cell("arbitrary", "constant", "K", 2, 2.0, 2.0, 1.0)]).to_csv())
-    rest,streak,printed,block,bound,searched,made,says
+    rest,streak,printed,length,bound,searched,made,says
     arbitrary,constant,K,2,2.0,2.0,1.0,attained
     <BLANKLINE>
     """
@@ -208,7 +208,7 @@ def table_1_table(cells: Sequence[Cell]) -> Table:
         Column("rest", "At rest"),
         Column("streak", "Along a streak"),
         Column("printed", "Bound"),
-        Column("block", "Block d", "d"),
+        Column("length", "Length d", "d"),
         Column("bound", f"Bound, K = {N_ARMS}", ".0f"),
         Column("searched", "Worst at random", ".1f"),
         Column("made", "Made to be bad", ".1f"),
@@ -222,7 +222,7 @@ def _cell_row(cell: Cell) -> list[str | int | float]:
     verdict = "attained" if reached else "holds, not attained"
     if cell.vacuous:
         verdict = "vacuous: everything can be lost" if reached else "vacuous"
-    values = (cell.printed, cell.block, cell.bound, cell.searched, cell.made)
+    values = (cell.printed, cell.length, cell.bound, cell.searched, cell.made)
     return [cell.rest, cell.streak, *values, verdict]
 
 

@@ -38,8 +38,8 @@ class Cell(NamedTuple):
 
     Attributes
     ----------
-    block
-        Size of the block that lost most; the bound is for this size.
+    length
+        Length of the block that lost most; the bound is for this length.
     searched
         The largest loss among random blocks.
     made
@@ -54,7 +54,7 @@ class Cell(NamedTuple):
     rest: SideKind
     streak: SideKind
     printed: str
-    block: int
+    length: int
     bound: float
     searched: float
     made: float
@@ -87,7 +87,7 @@ def measure_cell(rest: SideKind, streak: SideKind, samples: int = SAMPLES, seed:
         rest,
         streak,
         _PRINTED[rest, streak],
-        block=size,
+        length=size,
         bound=float(block_error(N_ARMS, size, rest=rest, streak=streak)),
         searched=max(loss(case) for case in cases),
         made=loss(made),

@@ -24,9 +24,9 @@ from lastswitch.paper.assumptions import (
     arm_count,
     checked_arms,
     checked_average,
-    checked_block,
     checked_horizon,
-    dividing_block,
+    checked_length,
+    dividing_length,
     weakest_shapes,
 )
 from lastswitch.paper.pinwheel import PinwheelFacts, pinwheel_density, pinwheel_facts
@@ -55,7 +55,7 @@ __all__ = [
 
 
 def regret_bound(
-    n_arms: int | Bandit, horizon: int, block: int, *, streaks: bool = False
+    n_arms: int | Bandit, horizon: int, length: int, *, streaks: bool = False
 ) -> RegretBound:
     """Bound the regret of ISI-CombUCB1 run with α = 1.5 (Theorems 1 and 2).
 
@@ -72,14 +72,14 @@ def regret_bound(
 
     Examples
     --------
-    >>> bound = regret_bound(5, horizon=5112, block=4)
+    >>> bound = regret_bound(5, horizon=5112, length=4)
     >>> round(bound.approximation), round(bound.estimation), round(bound.start)
     (6390, 80387, 1373)
     >>> bound.total > 5112
     True
     """
     arms = checked_arms(n_arms, streaks)
-    rounds, size = dividing_block(horizon, block)
+    rounds, size = dividing_length(horizon, length)
     return regret_terms(arms, rounds, size, streaks)
 
 
@@ -120,7 +120,7 @@ def regret_order(n_arms: int | Bandit, horizon: int) -> float:
     return float(checked_arms(n_arms, True) * checked_horizon(horizon) ** 0.75)
 
 
-def regret_lower_order(n_arms: int | Bandit, horizon: int, block: int) -> float:
+def regret_lower_order(n_arms: int | Bandit, horizon: int, length: int) -> float:
     """Return K T/d + d √(K T), the order of the lower bound stated after Theorem 1.
 
     The paper states Ω(K T/d + d √(K T)) for learning with blocks of size d, so Theorem 1 is tight
@@ -128,11 +128,11 @@ def regret_lower_order(n_arms: int | Bandit, horizon: int, block: int) -> float:
 
     Examples
     --------
-    >>> regret_lower_order(4, horizon=10_000, block=10)
+    >>> regret_lower_order(4, horizon=10_000, length=10)
     6000.0
     """
     arms = checked_arms(n_arms, True)
-    rounds, size = dividing_block(horizon, block)
+    rounds, size = dividing_length(horizon, length)
     return arms * rounds / size + size * math.sqrt(arms * rounds)
 
 
@@ -176,7 +176,7 @@ def state_change_loss(
 
 def block_error(
     n_arms: int | Bandit,
-    block: int,
+    length: int,
     *,
     rest: SideKind = "arbitrary",
     streak: SideKind = "nondecreasing",
@@ -201,7 +201,7 @@ def block_error(
     >>> block_error(4, 20, streak="arbitrary")
     20
     """
-    size = checked_block(block)
+    size = checked_length(length)
     if isinstance(n_arms, Bandit):
         rest, streak = weakest_shapes(n_arms)
     arms = arm_count(n_arms)
@@ -214,7 +214,7 @@ def block_error(
 
 
 def best_cycle_floor(
-    average: float, n_arms: int | Bandit, horizon: int, block: int, *, streaks: bool = False
+    average: float, n_arms: int | Bandit, horizon: int, length: int, *, streaks: bool = False
 ) -> float:
     """Return what some cycle of length d earns at least, on average (Proposition 2, Eq. 3).
 
@@ -226,16 +226,16 @@ def best_cycle_floor(
 
     Examples
     --------
-    >>> round(best_cycle_floor(0.9, 3, horizon=100, block=10), 12)
+    >>> round(best_cycle_floor(0.9, 3, horizon=100, length=10), 12)
     0.6
     """
     mean, constant = checked_average(average), approximation_constant(n_arms, streaks)
-    _, size = dividing_block(horizon, block)
+    _, size = dividing_length(horizon, length)
     return mean - constant / size
 
 
 def double_play_floor(
-    average: float, n_arms: int | Bandit, horizon: int, block: int, *, streaks: bool = False
+    average: float, n_arms: int | Bandit, horizon: int, length: int, *, streaks: bool = False
 ) -> float:
     """Return what repeating B*_double earns at least, on average (Propositions 4 and 5, Eq. 9).
 
@@ -247,15 +247,15 @@ def double_play_floor(
 
     Examples
     --------
-    >>> round(double_play_floor(0.9, 3, horizon=100, block=10), 12)
+    >>> round(double_play_floor(0.9, 3, horizon=100, length=10), 12)
     0.54
     """
-    rounds, size = dividing_block(horizon, block)
+    rounds, size = dividing_length(horizon, length)
     return (1 - size / rounds) * best_cycle_floor(average, n_arms, rounds, size, streaks=streaks)
 
 
 def calibration_sequence_floor(
-    average: float, n_arms: int | Bandit, horizon: int, block: int, *, streaks: bool = False
+    average: float, n_arms: int | Bandit, horizon: int, length: int, *, streaks: bool = False
 ) -> float:
     """Return what repeating [B_σ, B*_σ] earns at least (Propositions 4 and 5, Eq. 10).
 
@@ -267,22 +267,22 @@ def calibration_sequence_floor(
 
     Examples
     --------
-    >>> round(calibration_sequence_floor(0.9, 2, horizon=40, block=8), 12)
+    >>> round(calibration_sequence_floor(0.9, 2, horizon=40, length=8), 12)
     0.52
     """
     mean, constant = checked_average(average), approximation_constant(n_arms, streaks)
     arms = arm_count(n_arms)
-    rounds, size = dividing_block(horizon, block)
+    rounds, size = dividing_length(horizon, length)
     if rounds % (size + arms):
         raise BlockError(
-            f"block + n_arms = {size + arms} must divide the horizon, got horizon {rounds}; "
+            f"length + n_arms = {size + arms} must divide the horizon, got horizon {rounds}; "
             f"use a multiple of {math.lcm(size, size + arms)}."
         )
     return (size * mean - constant) / (size + arms)
 
 
 def calibrated_block_floor(
-    average: float, n_arms: int | Bandit, horizon: int, block: int, *, streaks: bool = False
+    average: float, n_arms: int | Bandit, horizon: int, length: int, *, streaks: bool = False
 ) -> float:
     """Return what repeating the best block for r̃ earns at least (Propositions 4 and 5, Eq. 11).
 
@@ -294,13 +294,13 @@ def calibrated_block_floor(
 
     Examples
     --------
-    >>> round(calibrated_block_floor(0.9, 3, horizon=100, block=10), 12)
+    >>> round(calibrated_block_floor(0.9, 3, horizon=100, length=10), 12)
     0.6
     """
-    return best_cycle_floor(average, n_arms, horizon, block, streaks=streaks)
+    return best_cycle_floor(average, n_arms, horizon, length, streaks=streaks)
 
 
-def heuristic_time_order(n_arms: int | Bandit, horizon: int, block: int | None = None) -> float:
+def heuristic_time_order(n_arms: int | Bandit, horizon: int, length: int | None = None) -> float:
     """Return the order of the total running time of Algorithm 2 over T rounds.
 
     ::
@@ -317,5 +317,5 @@ def heuristic_time_order(n_arms: int | Bandit, horizon: int, block: int | None =
     True
     """
     arms, rounds = checked_arms(n_arms, True), checked_horizon(horizon)
-    size = rounds**0.25 if block is None else float(checked_block(block))
+    size = rounds**0.25 if length is None else float(checked_length(length))
     return float(rounds * (arms * size**2) ** 2.5)
