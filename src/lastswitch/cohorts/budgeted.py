@@ -60,7 +60,7 @@ def within_budgets(cohort: Cohort, keys: IntArray, gap: float, clock: Clock) -> 
     if descent.lacking.max(initial=0.0) > 1e-6 * mixing.scale:
         refuse_lacking(cohort, clock)
     best: Found | None = None
-    for margin in MARGINS if cohort.few else MARGINS[1:]:
+    for margin in MARGINS if len(cohort.rows) <= SAMPLE else MARGINS[1:]:
         shares = descent.shares
         if margin:
             held = np.floor(np.minimum(margin, MOST_MARGIN * most))

@@ -14,7 +14,9 @@ from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Played, Responder, used
 
 #: Standings up to which each is mixed by itself; parts that more are sorted into.
-FEW, PARTS = 1000, 64
+FEW, PARTS = 300, 64
+#: Plans, equal ones of a standing included, up to which those of every look are on offer.
+EVERY = 100_000
 
 
 class Candidates(NamedTuple):
@@ -115,7 +117,7 @@ class Cohort:
     def candidates(self, usual: FloatArray, looks: FloatArray, shares: FloatArray) -> Candidates:
         """Return the plans of some looks where they are not all the plan at the prices ``usual``.
 
-        Few standings have the plans of every look to choose from, others those with a share.
+        Where that is not too much, the plans of every look are on offer; else those with a share.
         """
         default = self._at(priced_plays(self.problem, usual))
         owner, arms, value, share = self._offered(looks, shares)
@@ -143,10 +145,11 @@ class Cohort:
         self, looks: FloatArray, shares: FloatArray
     ) -> tuple[IntArray, Played, FloatArray, FloatArray]:
         """Return standing, plan, value and share of all plans that are on offer."""
+        every = len(self.rows) * len(looks) <= EVERY
         part = np.repeat(np.arange(self.parts), np.diff(self._begins))
         some = []
         for prices, share in zip(looks, shares, strict=True):
-            offered = (share > 0) | self.few
+            offered = (share > 0) | every
             if offered.any():
                 found, here = self._at(priced_plays(self.problem, prices)), offered[part]
                 some.append(
