@@ -203,7 +203,9 @@ def _problem(
             f"calendar must be a lastswitch.Calendar, got {type(calendar).__name__}."
         )
     if calendar is not None:
-        asked = bandit if plays is None else replace(bandit, plays=checked_plays(plays, bandit.n_arms))
+        asked = (
+            bandit if plays is None else replace(bandit, plays=checked_plays(plays, bandit.n_arms))
+        )
         rules = calendar.resolve(bandit.rules if rules is None else rules, length, asked)
     given: Any = () if budget is None else [budget] if isinstance(budget, Budget | str) else budget
     budgets = checked_budgets(
