@@ -264,8 +264,8 @@ def _check_refusals(policy: Policy, n_arms: int) -> None:
     proposals: tuple[Pull, ...] = ()
     while not proposals:
         proposals = policy.ask_round("ann", confirm=False)
-        if not proposals:
-            policy.advance("ann")
+        if not proposals:  # a silence, which is played by asking for it
+            policy.ask_round("ann")
     proposal = proposals[0]
     policy.tell(told.id, policy.rewards[1])
     policy.tell(missing.id, None)
