@@ -7,7 +7,10 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -120,3 +123,43 @@ def from_environment() -> Any:
     logging.basicConfig(level=level, stream=sys.stderr, format="%(message)s")
     access = Access(tuple(settings["hosts"]), settings["loopback"], Limits(**settings["limits"]))
     return Service(Database(settings["database"], settings["synchronous"]), access).application()
+
+
+@contextmanager
+def background(
+    *files: str | os.PathLike[str], database: str | None = None
+) -> Iterator[tuple[str, str]]:
+    """Serve rotations from a thread of this process, to try things out; give the URL and a key.
+
+    Parameters
+    ----------
+    files
+        Rotations' files.
+    database
+        A file for SQLite or a URL of PostgreSQL; by default a file beside the first rotation.
+
+    Examples
+    --------
+    ::
+
+        with background("station.toml") as (url, key):
+            pull = ls.Client(url, key).ask("ann")
+    """
+    prepared = prepare([Path(file) for file in files], database)
+    key = prepared.key or make_key(prepared.database, label="background")
+    service = Service(prepared.database)
+    config = uvicorn.Config(service.application(), port=0, log_level="warning", access_log=False)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, name="lastswitch-background", daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            if not thread.is_alive():
+                raise ServiceError("the service could not be started; see the log.")
+            time.sleep(0.01)
+        service.worker.ready.wait()
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}", key
+    finally:
+        server.should_exit = True
+        thread.join()
