@@ -20,11 +20,12 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from tests.service.service_cases import Postgres, Server
+
 from benchmarks._table import keep, print_table
 from lastswitch.instances import five_arms
 from lastswitch.service.database import Database
 from lastswitch.service.rotations import put_rotation
-from tests.service.service_cases import Postgres, Server
 
 ABOUT = (
     "The paper's five arms, a learner, {subjects:,} subjects, {clients} clients on loopback that "

@@ -9,8 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -125,11 +124,8 @@ def from_environment() -> Any:
     return Service(Database(settings["database"], settings["synchronous"]), access).application()
 
 
-@contextmanager
-def background(
-    *files: str | os.PathLike[str], database: str | None = None
-) -> Iterator[tuple[str, str]]:
-    """Serve rotations from a thread of this process, to try things out; give the URL and a key.
+class background:  # noqa: N801 - used like a function
+    """Serve rotations from a thread of this process, to try things out.
 
     Parameters
     ----------
@@ -138,28 +134,45 @@ def background(
     database
         A file for SQLite or a URL of PostgreSQL; by default a file beside the first rotation.
 
+    Attributes
+    ----------
+    url, key
+        Where it is, and a key that writes.
+
     Examples
     --------
     ::
 
-        with background("station.toml") as (url, key):
-            pull = ls.Client(url, key).ask("ann")
+        with background("station.toml") as service:
+            pull = ls.Client(service.url, service.key).ask("ann")
     """
-    prepared = prepare([Path(file) for file in files], database)
-    key = prepared.key or make_key(prepared.database, label="background")
-    service = Service(prepared.database)
-    config = uvicorn.Config(service.application(), port=0, log_level="warning", access_log=False)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, name="lastswitch-background", daemon=True)
-    thread.start()
-    try:
-        while not server.started:
-            if not thread.is_alive():
+
+    def __init__(self, *files: str | os.PathLike[str], database: str | None = None) -> None:
+        prepared = prepare([Path(file) for file in files], database)
+        self.key = prepared.key or make_key(prepared.database, label="background")
+        service = Service(prepared.database)
+        self._server = uvicorn.Server(
+            uvicorn.Config(service.application(), port=0, log_level="warning", access_log=False)
+        )
+        self._thread = threading.Thread(
+            target=self._server.run, name="lastswitch-background", daemon=True
+        )
+        self._thread.start()
+        while not self._server.started:
+            if not self._thread.is_alive():
                 raise ServiceError("the service could not be started; see the log.")
             time.sleep(0.01)
         service.worker.ready.wait()
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}", key
-    finally:
-        server.should_exit = True
-        thread.join()
+        port = self._server.servers[0].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+
+    def stop(self) -> None:
+        """Answer what waits, and end."""
+        self._server.should_exit = True
+        self._thread.join()
+
+    def __enter__(self) -> background:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
