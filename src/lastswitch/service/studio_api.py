@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,13 +20,14 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from lastswitch._codec import parse_toml
+from lastswitch._csv import csv_text
 from lastswitch.errors import FileError, LastSwitchWarning
 from lastswitch.rules import from_dict
 from lastswitch.service import drafts
 from lastswitch.service.answers import answer, read_body
 from lastswitch.service.keys import Key
 from lastswitch.service.problems import Problem
-from lastswitch.service.rotation import plain
+from lastswitch.service.rotation import make_version, plain
 from lastswitch.service.watching import watch_view
 
 if TYPE_CHECKING:
@@ -116,6 +118,12 @@ async def file(request: Request, form: Literal["toml", "csv", "ics"]) -> Respons
     return _attachment(text, drafts.MEDIA[form], f"{body.name}.{form}")
 
 
+@router.get("/studio/example")
+async def example() -> Response:
+    """Return a log to try: what the radio to start from would leave behind."""
+    return Response(await run_in_threadpool(_example), media_type="text/csv")
+
+
 @router.post("/studio/fit")
 async def fit(
     request: Request,
@@ -145,6 +153,17 @@ def watch(request: Request, name: str) -> Any:
     """Return how a rotation is doing."""
     service: Service = request.app.state.service
     return watch_view(service.database, service.worker.rotations.decider(name), service.clock())
+
+
+@cache
+def _example() -> str:
+    from lastswitch.logs import simulate
+
+    text = files("lastswitch").joinpath("starters", "radio.toml").read_text(encoding="utf-8")
+    spec = {**parse_toml(text, "radio"), "rules": []}
+    table = simulate(make_version("radio", 1, plain(spec)).bandit, subjects=60, rounds=60, seed=1)
+    rows = table.to_pylist()
+    return csv_text(list(rows[0]), [list(row.values()) for row in rows])
 
 
 def _fitted(content: bytes, columns: dict[str, str | None]) -> CurveFit:
