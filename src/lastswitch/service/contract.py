@@ -159,6 +159,7 @@ class Work:
         decision = self.decisions.get(operation.id)
         if decision is None or operation.scope not in (None, decision.rotation):
             raise Problem.unknown("decision", operation.id)
+        self._notice(decision)
         if isinstance(operation, Confirm):
             return self._confirm(decision)
         if isinstance(operation, Cancel):
@@ -171,6 +172,7 @@ class Work:
         decider = self.decider(ask.rotation)
         before = self._asked_before(ask)
         if before is not None:
+            self._notice(before)
             return Answer(200, before)
         version = decider.version
         allowed = _numbers(ask, version)
@@ -251,11 +253,15 @@ class Work:
 
     def _standing_offer(self, subject: Subject) -> Decision | None:
         """Return the offer that stands for a subject; one whose time is over lapses now."""
-        offer = None if subject.open_id is None else self.decisions[subject.open_id]
-        if offer is not None and self._over(offer):
-            self._lapse(offer, subject)
-            return None
-        return offer
+        if subject.open_id is not None:
+            self._notice(self.decisions[subject.open_id])
+        return None if subject.open_id is None else self.decisions[subject.open_id]
+
+    def _notice(self, decision: Decision) -> None:
+        """Let happen to a decision what was due by now."""
+        if self._over(decision):
+            self._lapse(decision, self._owner(decision))
+        self._book_missing(decision)
 
     def _over(self, offer: Decision) -> bool:
         return offer.status == OFFERED and offer.until is not None and offer.until <= self.now
@@ -314,12 +320,9 @@ class Work:
     def _confirm(self, decision: Decision) -> Answer:
         if decision.status in (PLAYED, REWARDED):
             return Answer(200, decision)
-        subject = self._owner(decision)
-        if self._over(decision):
-            self._lapse(decision, subject)
         if decision.status != OFFERED:
             raise Problem(410, "gone", f"the offer was {decision.status}; ask again.")
-        self._play(decision, subject, self.decider(decision.rotation))
+        self._play(decision, self._owner(decision), self.decider(decision.rotation))
         return Answer(200, decision)
 
     def _cancel(self, decision: Decision) -> Answer:
@@ -331,11 +334,7 @@ class Work:
                 "will never come, tell null.",
             )
         if decision.status == OFFERED:
-            subject = self._owner(decision)
-            if self._over(decision):
-                self._lapse(decision, subject)
-            else:
-                self._withdraw(decision, subject, CANCELLED, "cancel")
+            self._withdraw(decision, self._owner(decision), CANCELLED, "cancel")
         return Answer(200, decision)
 
     def _lapse(self, offer: Decision, subject: Subject) -> None:
@@ -367,8 +366,7 @@ class Work:
     # Rewards.
 
     def _tell(self, decision: Decision, reward: Any) -> Answer:
-        self._book_missing(decision)
-        if decision.status == OFFERED and not self._over(decision):
+        if decision.status == OFFERED:
             raise Problem(409, "not-played", "the decision is only offered; confirm it first.")
         if decision.status not in (PLAYED, REWARDED):
             raise Problem(410, "gone", "the offer was never played; it has no reward.")
