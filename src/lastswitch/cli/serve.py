@@ -75,7 +75,8 @@ def serve(
         return None
     if prepared.key is not None:
         typer.echo(f"first key, shown only now: {prepared.key}")
-    typer.echo(f"studio: http://{host}:{port}/")
+    opened = "" if prepared.key is None else f"#key={prepared.key}"
+    typer.echo(f"studio: http://{host}:{port}/{opened}")
     run(
         prepared,
         host=host,

@@ -15,8 +15,8 @@ function played(plan, round) {
   return round.arms.map((arm) => el(
     "span",
     { class: `play ${colour(arm)}`, title: plan.names[arm] },
-    (round.pinned || []).includes(arm) ? el("span", { class: "pin", title: "pinned by a rule" }, "📌") : null,
     plan.names[arm],
+    (round.pinned || []).includes(arm) ? el("span", { class: "pin" }, "pinned") : null,
   ));
 }
 

@@ -19,7 +19,7 @@ export function lineChart(label, places, lines, level = null) {
   const all = lines.flatMap((line) => line.values).filter((value) => value !== null);
   if (level !== null) all.push(level);
   const low = Math.min(0, ...all);
-  const high = Math.max(0.1, ...all) * 1.05;
+  const high = Math.ceil(Math.max(0.1, ...all) * 10) / 10;
   const { picture, up } = frame(label, low, high);
   const x = (at) => across(places.length > 1 ? at / (places.length - 1) : 0.5);
   for (const { look, values } of lines) {

@@ -14,8 +14,8 @@ export function curveEditor(arm, place, changed) {
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: `chart ${colour(place)}`, role: "group" },
     axis, line, marks,
   );
-  const rest = typed("after 1, 2, … rounds of rest", "rest");
-  const streak = typed("played 1, 2, … times in a row", "streak");
+  const rest = typed("rested 1, 2, … rounds", "rest");
+  const streak = typed("1, 2, … in a row", "streak");
   const fields = el("div", { class: "typed" }, rest.label, streak.label);
 
   function typed(label, side) {

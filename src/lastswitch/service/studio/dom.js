@@ -12,7 +12,7 @@ export function svg(tag, props = {}, ...children) {
 
 function fill(node, props, children) {
   set(node, props);
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return node;
 }
 

@@ -17,7 +17,6 @@ export function planPanel(draft, told) {
     el("option", { value: "rounds" }, "the coming rounds"), el("option", { value: "cycle" }, "a cycle to repeat"));
   const from = el("input", { type: "date", onchange: () => { begin = from.value; replan(); } });
   const fromField = field("From", from);
-  const status = el("p", { class: "status", role: "status" });
   const proof = el("div", { class: "proof" });
   const shown = el("div", { class: "shown" });
   const files = el("div", { class: "row files" },
@@ -26,7 +25,10 @@ export function planPanel(draft, told) {
   const node = el("aside", { class: "right", "aria-labelledby": "plan-title" },
     el("h2", { id: "plan-title" }, "Plan"),
     el("div", { class: "row" }, field("Plan", kind), field("Rounds", rounds, { class: "field short" }), fromField),
-    status, proof, shown, files);
+    proof, files, shown);
+  // On a narrow screen the plan is below the editor: how it is doing stays in sight.
+  const glance = el("button", { type: "button", class: "glance", onclick: () => node.scrollIntoView() });
+  node.append(glance);
 
   function body() {
     const first = draft.spec.calendar ? begin || null : null;
@@ -65,14 +67,14 @@ export function planPanel(draft, told) {
       problem(plan.conflict, "These rules cannot hold together");
       return;
     }
-    status.textContent = "";
+    glance.textContent = plan.headline;
     const share = plan.bound > 0 ? Math.max(0, Math.min(1, plan.value / plan.bound)) : 1;
-    const certain = plan.optimal ? "proven optimal" : `at most ${number(100 * plan.gap, 2)} % below the best`;
+    const gap = plan.optimal ? "none, proven" : `at most ${number(100 * plan.gap, 2)} %`;
     proof.replaceChildren(
       el("p", { class: "headline" }, plan.headline),
       el("dl", { class: "facts" },
         fact("worth", number(plan.value, 4)), fact("a round", number(plan.per_round, 3)),
-        fact("possible at most", number(plan.bound, 4)), fact("certificate", certain)),
+        fact("possible at most", number(plan.bound, 4)), fact("gap", gap)),
       el("meter", { min: 0, max: 1, value: share, "aria-label": "Worth as a share of the most possible" }),
     );
     proof.hidden = false;
@@ -91,7 +93,7 @@ export function planPanel(draft, told) {
 
   function problem(text, title = "This cannot be planned") {
     const [first, ...rest] = text.split("\n");
-    status.textContent = "";
+    glance.textContent = title;
     proof.hidden = true;
     files.hidden = true;
     shown.replaceChildren(el("div", { class: "conflict", role: "alert" },

@@ -11,7 +11,7 @@ export function show(place) {
   if (place.childElementCount) return;
   const columns = Object.fromEntries(["subject", "time", "arm", "reward"].map((name) =>
     [name, el("input", { type: "text", value: name, spellcheck: "false" })]));
-  const every = el("input", { type: "text", placeholder: "1d, 12h; empty: each event is a round" });
+  const every = el("input", { type: "text", placeholder: "an event, or 1d, 12h …" });
   const file = el("input", { type: "file", accept: ".csv,text/csv" });
   const example = el("button", { type: "button", onclick: async () => {
     await run(await text("/studio/example"));
@@ -25,7 +25,7 @@ export function show(place) {
     field("A round lasts", every),
     button);
   place.replaceChildren(el("h1", { id: "try-title" }, "Try it"),
-    el("p", { class: "hint" }, "Bring a log of what was played and what it paid. It stays on this machine: it is fitted, and forgotten."),
+    el("p", { class: "hint" }, "Bring a log of what was played and what it paid. The service fits curves to it, and keeps nothing of it."),
     form, results);
 
   form.addEventListener("submit", async (event) => {

@@ -4,7 +4,7 @@ import { events, get, key } from "./api.js";
 import { lineChart, stateChart } from "./charts.js";
 import { colour, el, field, number, options } from "./dom.js";
 
-const SHOWN = 30;
+const SHOWN = 60;
 let going = null;
 let chosen = "";
 
@@ -35,7 +35,7 @@ export async function show(place) {
   }
   if (!names.includes(chosen)) chosen = names[0];
   const figures = el("div", { class: "figures" });
-  const feed = el("tbody", {});
+  const feed = el("tbody", {}, el("tr", { class: "none" }, el("td", { colspan: 8 }, "Nothing yet: decisions appear here as they are made.")));
   const state = el("p", { class: "status", role: "status" });
   place.replaceChildren(title,
     el("div", { class: "toolbar" },
@@ -73,6 +73,7 @@ async function follow(name, figures, feed, state) {
     setTimeout(refresh, 2000);
     state.textContent = "watching";
     for await (const line of events(`${path}/events?after=${Math.max(0, first.seq - SHOWN)}`, mine.signal)) {
+      feed.querySelector(".none")?.remove();
       feed.prepend(row(line));
       while (feed.children.length > SHOWN) feed.lastChild.remove();
       news = true;
@@ -123,8 +124,8 @@ function gain(view) {
   if (difference) {
     const sure = difference.low > 0 || difference.high < 0;
     const more = difference.mean >= 0 ? "more" : "less";
-    words = `Deciding earns ${number(Math.abs(difference.mean))} a round ${more} than the holdout `
-      + `(${number(difference.low)} to ${number(difference.high)})${sure ? "." : ": not sure yet."}`;
+    words = `Deciding earns ${number(Math.abs(difference.mean), 2)} a round ${more} than the holdout `
+      + `(${number(difference.low, 2)} to ${number(difference.high, 2)})${sure ? "." : ": not sure yet."}`;
   } else if (holdout.subjects) words = "Too few subjects on one side to say how sure a difference is.";
   return card("Worth, against the holdout",
     el("p", { class: "headline" }, words),
@@ -172,6 +173,7 @@ function punctual(view) {
 
 function due(view) {
   const { due: found } = view;
+  if (!found.subjects) return card("Who is due", el("p", { class: "empty" }, "No subjects yet."));
   if (found.count === null) {
     return card("Who is due", el("p", {}, `${found.subjects} subjects. `,
       found.round === null ? "Without a calendar a subject's next round is whenever it is asked." : ""));
