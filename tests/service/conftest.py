@@ -6,7 +6,7 @@ from service_cases import Database, Postgres, need_postgres
 
 @pytest.fixture
 def database(tmp_path):
-    """An empty SQLite database."""
+    """Give an empty SQLite database."""
     found = Database(tmp_path / "service.sqlite", synchronous="NORMAL")
     yield found
     found.close()
@@ -14,7 +14,7 @@ def database(tmp_path):
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A PostgreSQL server."""
+    """Give a PostgreSQL server."""
     need_postgres()
     server = Postgres().start()
     yield server

@@ -40,10 +40,7 @@ class Model:
             return 1
         tau = 1
         for number in range(min(rounds), round_):
-            if rounds.get(number) == arm:
-                tau = min(tau, 0) - 1
-            else:
-                tau = max(tau, 0) + 1
+            tau = min(tau, 0) - 1 if rounds.get(number) == arm else max(tau, 0) + 1
         return tau
 
     def expire(self, now):
@@ -228,7 +225,7 @@ class Contract(RuleBasedStateMachine):
             assert all(a < b for a, b in pairwise(rounds))
 
     def teardown(self):
-        """What the tables say is what the journal says."""
+        """See that the tables say what the journal says."""
         if hasattr(self, "workers"):
             for worker in self.workers:
                 worker.stop()

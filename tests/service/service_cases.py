@@ -13,7 +13,7 @@ import time
 from glob import glob
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from starlette.testclient import TestClient
 
@@ -41,12 +41,13 @@ class Now:
         self.at = at
 
     def __call__(self):
+        """Return what it shows."""
         return self.at
 
 
 @contextlib.contextmanager
 def running(database, specs, *, clock=None, access=None, **key):
-    """Give a client, with a key, of a service in this process; ``client.service`` is the service."""
+    """Give a client, with a key, of a service in this process."""
     database.create()
     for name, spec in specs.items():
         put_rotation(database, name, spec)
@@ -94,8 +95,8 @@ class Server:
             command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         for _ in range(1200):
-            with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{self.url}/ready").status_code == 200:
+            with contextlib.suppress(httpx2.TransportError):
+                if httpx2.get(f"{self.url}/ready").status_code == 200:
                     return self
             if self.process.poll() is not None:
                 raise RuntimeError(f"the server ended with {self.process.returncode}")

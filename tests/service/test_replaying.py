@@ -16,7 +16,7 @@ def wrong_in(where):
 
 @pytest.fixture
 def played(database):
-    """A database in which two subjects have played and one offer stands."""
+    """Give a database in which subjects have played and offers stand."""
     with running(database, {"r": CYCLE, "l": LEARNER}) as client:
         for rotation in ("r", "l"):
             for _ in range(3):

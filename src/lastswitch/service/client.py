@@ -43,7 +43,7 @@ class Client:
     timeout
         Seconds to wait for each answer.
     transport
-        An ``httpx`` transport, to talk to a service in this process.
+        An ``httpx2`` transport, to talk to a service in this process.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Client:
         timeout: float = 10.0,
         transport: Any = None,
     ) -> None:
-        self._httpx = load_extra("httpx", "serve")
+        self._httpx = load_extra("httpx2", "serve")
         self.tries = check_whole("tries", tries, 1, ServiceError)
         self._http = self._httpx.Client(
             base_url=url,

@@ -123,10 +123,11 @@ class Worker:
             try:
                 self.rotations.start()
                 self.ready.set()
-            except SQLAlchemyError as error:
+            except Exception as error:
                 if not is_away(error):
                     log.exception("cannot start")
-                    raise
+                if self._ended():
+                    return
                 time.sleep(LOOK_EVERY)
         ending = False
         while not ending:
@@ -135,14 +136,23 @@ class Worker:
                 self._answer(batch)
             try:
                 self._look_around()
-            except SQLAlchemyError as error:
+            except Exception as error:  # whatever it is, requests must be answered
                 if not is_away(error) and not is_conflict(error):
                     log.exception("cannot read on")
         try:
             self.rotations.read_on()
             self.rotations.snapshot(force=True)
-        except SQLAlchemyError:
-            log.warning("no snapshot at the end: the database is away")
+        except Exception as error:
+            log.warning("no snapshot at the end: %s", type(error).__name__)
+
+    def _ended(self) -> bool:
+        """Tell whether to give up starting; what waits is told that nothing is ready."""
+        while not self._queue.empty():
+            item = self._queue.get()
+            if item is None:
+                return True
+            item.answer(Problem(503, "starting", "the journal cannot be read; try again later."))
+        return False
 
     def _gather(self) -> tuple[list[Waiting], bool]:
         """Return what waits, up to a number of operations; and whether to end."""
