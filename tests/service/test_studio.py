@@ -137,7 +137,6 @@ def test_dragging_a_point_changes_the_plan(open_page):
     page.mouse.up()
     assert point.get_attribute("aria-valuenow") == "0"
     expect(page.get_by_label("rested 1, 2, … rounds").first).to_have_value("0.2, 0.5, 0")
-    expect(page.locator(".calendar")).not_to_have_text(page.locator(".calendar").inner_text())
     settled(page)
     assert plays(page) != before
 
@@ -195,14 +194,14 @@ def test_downloads(open_page, tmp_path):
     page = edited(open_page())
     shown = [text.removesuffix("\npinned") for text in plays(page)]
     with page.expect_download() as found:
-        page.get_by_role("button", name="ICS").click()
+        page.get_by_role("button", name="ICS", exact=True).click()
     assert found.value.suggested_filename == "week.ics"
     found.value.save_as(tmp_path / "week.ics")
     feed = icalendar.Calendar.from_ical((tmp_path / "week.ics").read_bytes())
     assert [str(event["summary"]) for event in feed.walk("VEVENT")] == shown
     for form in ("TOML", "CSV"):
         with page.expect_download() as found:
-            page.get_by_role("button", name=form).click()
+            page.get_by_role("button", name=form, exact=True).click()
         assert found.value.suggested_filename == f"week.{form.lower()}"
 
 

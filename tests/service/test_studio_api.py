@@ -106,9 +106,7 @@ def test_formulas_stay_text(client):
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
-        ("/studio/plan", {"spec": {}, "length": 7}, "needs arms"),
         ("/studio/plan", {"spec": WEEK, "length": 10_000}, "less than or equal to 366"),
-        ("/studio/rule", {"rule": {"rule": "at_mots"}}, "did you mean 'at_most'"),
         ("/studio/open", {"text": "arms = 3"}, "needs arms"),
         ("/studio/open", {}, "nothing to open"),
     ],
@@ -117,6 +115,19 @@ def test_nonsense_is_refused(client, path, body, words):
     """What cannot be used is a problem in words, not a failure."""
     found = client.post(path, json=body)
     assert (found.status_code, words in found.json()["detail"]) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("/studio/plan", {"spec": {}, "length": 7}, "needs arms"),
+        ("/studio/rule", {"rule": {"rule": "at_mots"}}, "did you mean 'at_most'"),
+    ],
+)
+def test_half_written_is_no_failure(client, path, body, words):
+    """While one writes, what is wrong so far is an answer like others."""
+    found = client.post(path, json=body)
+    assert (found.status_code, words in found.json()["wrong"]) == (200, True)
 
 
 def test_starters_open_as_tables(client):

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lastswitch._codec import parse_toml
 from lastswitch._csv import csv_text
-from lastswitch.errors import FileError, LastSwitchWarning
+from lastswitch.errors import FileError, LastSwitchError, LastSwitchWarning
 from lastswitch.rules import from_dict
 from lastswitch.service import drafts
 from lastswitch.service.answers import answer, read_body
@@ -91,16 +91,22 @@ async def open_draft(request: Request) -> Response:
 
 @router.post("/studio/rule")
 async def say_rule(request: Request) -> Response:
-    """Return the sentence that a rule is."""
+    """Return the sentence that a rule is, or what is wrong with it so far."""
     body = await read_body(request, RuleBody)
-    return answer(200, {"sentence": str(from_dict(body.rule))})
+    try:
+        return answer(200, {"sentence": str(from_dict(body.rule))})
+    except LastSwitchError as error:
+        return answer(200, {"wrong": str(error)})
 
 
 @router.post("/studio/plan")
 async def plan(request: Request) -> Response:
-    """Plan a draft: its rounds and its certificate; or the rules that cannot hold together."""
+    """Plan a draft: its rounds and its certificate; or what is wrong with it so far."""
     body = await read_body(request, drafts.DraftBody)
-    return answer(200, await run_in_threadpool(drafts.plan_view, body))
+    try:
+        return answer(200, await run_in_threadpool(drafts.plan_view, body))
+    except LastSwitchError as error:
+        return answer(200, {"wrong": str(error)})
 
 
 @router.post("/studio/explain")

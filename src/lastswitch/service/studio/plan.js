@@ -41,16 +41,20 @@ export function planPanel(draft, told) {
     if (start && !begin) from.value = String(start).slice(0, 10);
   }
 
-  const replan = debounced(async () => {
+  function replan() {
+    set(node, { "aria-busy": "true" });
+    planSoon();
+  }
+
+  const planSoon = debounced(async () => {
     if (going) going.abort();
     const mine = going = new AbortController();
-    set(node, { "aria-busy": "true" });
     try {
       const asked = body();
       const plan = await (await post("/studio/plan", asked, { signal: mine.signal })).json();
       draw(plan);
-      told({ rules: plan.rules, conflicting: plan.conflicting || [], costs: [] });
-      if (!plan.conflict) {
+      told({ rules: plan.rules || [], conflicting: plan.conflicting || [], costs: [] });
+      if (plan.rounds) {
         const found = await (await post("/studio/explain", asked, { signal: mine.signal })).json();
         told({ costs: found.costs });
         odd(found.odd);
@@ -63,6 +67,10 @@ export function planPanel(draft, told) {
   }, 250);
 
   function draw(plan) {
+    if (plan.wrong) {
+      problem(plan.wrong);
+      return;
+    }
     if (plan.conflict) {
       problem(plan.conflict, "These rules cannot hold together");
       return;

@@ -86,16 +86,12 @@ export function ruleForm(names, given, done, cancel) {
   }
 
   const say = debounced(async () => {
-    try {
-      const found = await (await post("/studio/rule", { rule: written() })).json();
-      sentence.textContent = `“${found.sentence}”`;
-      sentence.className = "sentence";
-      ok.disabled = false;
-    } catch (error) {
-      sentence.textContent = error.message;
-      sentence.className = "sentence wrong";
-      ok.disabled = true;
-    }
+    const found = await post("/studio/rule", { rule: written() })
+      .then((answer) => answer.json())
+      .catch((error) => ({ wrong: error.message }));
+    sentence.textContent = found.wrong || `“${found.sentence}”`;
+    sentence.className = found.wrong ? "sentence wrong" : "sentence";
+    ok.disabled = Boolean(found.wrong);
   }, 150);
 
   const counted = (name, least) => el("input", {
