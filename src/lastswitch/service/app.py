@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -29,7 +30,7 @@ from lastswitch.service.keys import Keys
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
-from lastswitch.service.wire import decision_view
+from lastswitch.service.wire import ProblemView, decision_view
 from lastswitch.service.worker import Reply, Worker
 
 
@@ -73,6 +74,7 @@ class Service:
             redoc_url=None,
         )
         app.state.service = self
+        app.openapi = partial(_contract, app, app.openapi)  # type: ignore[method-assign]
         app.include_router(decisions_api.router)
         app.include_router(reading_api.router)
         app.include_router(reading_api.open_router)
@@ -114,6 +116,19 @@ class Service:
                     await asyncio.to_thread(self.keys.read)
                 except SQLAlchemyError:
                     continue
+
+
+def _contract(app: FastAPI, plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the OpenAPI document, with keys and problems in it."""
+    document = plain()
+    parts = document.setdefault("components", {})
+    parts.setdefault("schemas", {})[ProblemView.__name__] = ProblemView.model_json_schema()
+    parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+    for path, verbs in document["paths"].items():
+        if path.startswith(("/v1/", "/metrics")):
+            for operation in verbs.values():
+                operation["security"] = [{"key": []}]
+    return document
 
 
 def _render(found: Answer, rotations: Rotations) -> Reply:
