@@ -6,10 +6,11 @@ import shutil
 import httpx
 import icalendar
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect, sync_playwright
 from service_cases import Database, Server, put_rotation
 
+playwright = pytest.importorskip("playwright.sync_api")  # make test-service installs it
+axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+expect = playwright.expect
 pytestmark = [pytest.mark.service, pytest.mark.xdist_group("browser")]
 #: What keeps a browser from looking for anything elsewhere.
 FLAGS = (
@@ -70,8 +71,8 @@ def server(tmp_path_factory):
 def browser():
     """Start Chromium."""
     flags = [*FLAGS, "--no-sandbox"] if os.getuid() == 0 else FLAGS
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=find_chromium(), args=list(flags))
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=find_chromium(), args=list(flags))
         yield found
         found.close()
 
@@ -275,7 +276,7 @@ def test_names_and_contrast(open_page, width, scheme):
 
 def checked(page):
     """Let axe-core look at a page."""
-    found = Axe().run(page)
+    found = axe.Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -292,5 +293,5 @@ def test_axe_would_notice(open_page):
             document.querySelector(".left").append(button, faint);
         }"""
     )
-    wrong = {entry["id"] for entry in Axe().run(page).response["violations"]}
+    wrong = {entry["id"] for entry in axe.Axe().run(page).response["violations"]}
     assert {"button-name", "color-contrast"} <= wrong
