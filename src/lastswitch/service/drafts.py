@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -97,9 +97,11 @@ def _read(body: DraftBody) -> tuple[Bandit, Calendar | None]:
 
 
 def _rules(body: DraftBody, bandit: Bandit, calendar: Calendar | None) -> tuple[Rule, ...]:
+    # A rule without a name goes by its sentence, so that no conflict speaks Python.
+    rules = tuple(rule if rule.name else replace(rule, name=str(rule)) for rule in bandit.rules)
     if calendar is None or body.cycle:  # a cycle has no dates, and says so of rules that do
-        return tuple(bandit.rules)
-    return calendar.resolve(bandit.rules, body.length, bandit)
+        return rules
+    return calendar.resolve(rules, body.length, bandit)
 
 
 def plan_view(body: DraftBody) -> dict[str, Any]:
@@ -152,7 +154,14 @@ def explain_view(body: DraftBody) -> dict[str, Any]:
             reports = explain(found.plan, RULE_SECONDS).rules
             costs = [" ".join(report.text(say).split("\n  ")[1:]) for report in reports]
         odd = [] if body.cycle else oddities(found.bandit, body.length, found.calendar)
-    return {"costs": costs, "odd": odd}
+    return {"costs": costs, "odd": [_in_sentences(line, found.bandit.rules) for line in odd]}
+
+
+def _in_sentences(text: str, rules: Sequence[Rule]) -> str:
+    """Return words about rules with the rules as sentences instead of Python."""
+    for rule in rules:
+        text = text.replace(repr(rule), f"'{rule}'")
+    return text
 
 
 def file_of(body: DraftBody, form: str) -> str:

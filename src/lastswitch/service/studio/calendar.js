@@ -46,6 +46,7 @@ function weeks(plan) {
         : played(plan, round))),
     );
   });
+  if (plan.rounds[0].time) return el("ol", { class: "calendar hours" }, cells);
   const heads = DAYS.map((day) => el("span", {}, day));
   return el("div", {}, el("div", { class: "heads", "aria-hidden": "true" }, heads), el("ol", { class: "calendar" }, cells));
 }

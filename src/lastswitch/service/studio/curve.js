@@ -15,7 +15,7 @@ export function curveEditor(arm, place, changed) {
     axis, line, marks,
   );
   const rest = typed("rested 1, 2, … rounds", "rest");
-  const streak = typed("1, 2, … in a row", "streak");
+  const streak = typed("in a row", "streak");
   const fields = el("div", { class: "typed" }, rest.label, streak.label);
 
   function typed(label, side) {

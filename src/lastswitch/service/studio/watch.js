@@ -23,8 +23,11 @@ export async function show(place) {
     return;
   }
   let names;
+  let learned;
   try {
-    names = (await get("/v1/rotations")).map((entry) => entry.name);
+    const found = await get("/v1/rotations");
+    names = found.map((entry) => entry.name);
+    learned = found.find((entry) => entry.decide === "learner");
   } catch (error) {
     place.replaceChildren(title, el("p", { class: "empty wrong" }, error.message));
     return;
@@ -33,7 +36,7 @@ export async function show(place) {
     place.replaceChildren(title, el("p", { class: "empty" }, "There is no rotation yet: make one under Edit, and put it into service."));
     return;
   }
-  if (!names.includes(chosen)) chosen = names[0];
+  if (!names.includes(chosen)) chosen = learned ? learned.name : names[0];
   const figures = el("div", { class: "figures" });
   const feed = el("tbody", {}, el("tr", { class: "none" }, el("td", { colspan: 8 }, "Nothing yet: decisions appear here as they are made.")));
   const state = el("p", { class: "status", role: "status" });
