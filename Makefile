@@ -47,7 +47,7 @@ test-engines: $(VENV)/.has-engines  ## tests on real Ray, Dask and Spark
 test-service: $(VENV)/.has-service  ## tests of the service on PostgreSQL and in Chromium
 	$(BIN)/python -m pytest -q -m service -n 2 --dist loadgroup tests/service
 
-studio: $(VENV)/.has-serve  ## a demo station on loopback, with its studio to look at
+studio: $(VENV)/.has-serve $(VENV)/.has-logs  ## a demo station on loopback, with its studio to look at
 	$(BIN)/lastswitch serve --demo
 
 lint: $(VENV)/.has-test  ## formatting, lint and types

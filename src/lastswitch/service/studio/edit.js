@@ -106,7 +106,10 @@ async function put() {
   }
   try {
     const path = `/v1/rotations/${encodeURIComponent(draft.name)}`;
-    const found = await (await post(path, draft.spec, { method: "PUT" })).json();
+    const { rules: said, groups: named, ...spec } = draft.spec; // left out where there are none
+    if (said.length) spec.rules = said;
+    if (Object.keys(named).length) spec.groups = named;
+    const found = await (await post(path, spec, { method: "PUT" })).json();
     known = await get("/studio/rotations");
     notice(`${found.name} is in service, version ${found.version}.`, "good");
   } catch (error) {

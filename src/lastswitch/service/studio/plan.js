@@ -53,7 +53,7 @@ export function planPanel(draft, told) {
       const asked = body();
       const plan = await (await post("/studio/plan", asked, { signal: mine.signal })).json();
       draw(plan);
-      told({ rules: plan.rules || [], conflicting: plan.conflicting || [], costs: [] });
+      told({ ...(plan.rules && { rules: plan.rules }), conflicting: plan.conflicting || [], costs: [] });
       if (plan.rounds) {
         const found = await (await post("/studio/explain", asked, { signal: mine.signal })).json();
         told({ costs: found.costs });
