@@ -257,8 +257,7 @@ def test_a_log_becomes_a_rotation(open_page, server):
     assert server.client.get("/v1/rotations/fitted").json()["decide"] == "learner"
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_names_and_contrast(open_page, width, scheme):
     """No page has anything that axe-core finds wrong, and none is wider than the screen."""
     page = edited(open_page(width=width, scheme=scheme))
