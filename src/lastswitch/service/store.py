@@ -114,7 +114,7 @@ def _execute(connection: Connection, statement: Any, rows: list[dict[str, Any]],
     """
     text, order = _prepared(connection.dialect, statement if not to else None, to, tuple(rows[0]))
     given = rows if order is None else [tuple(map(row.__getitem__, order)) for row in rows]
-    return connection.exec_driver_sql(text, given).rowcount  # type: ignore[arg-type]
+    return connection.exec_driver_sql(text, given).rowcount
 
 
 @cache
