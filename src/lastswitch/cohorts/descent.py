@@ -148,7 +148,9 @@ def lowered(
         value = mixing.worth(shares)
         charged = value - mixing.highest * float(lacking.sum())
         clock.tell(value, bound)
-        if bound - charged <= gap * max(abs(value), abs(bound)) or (number and clock.over):
+        near = bound - charged <= gap * max(abs(value), abs(bound))
+        # Time is over only once there is a mix within the budgets.
+        if near or (clock.over and lacking.max(initial=0.0) <= NOTHING * mixing.scale):
             break
         if np.allclose(prices, trial, rtol=1e-9, atol=1e-12):
             break  # the program has nothing new to ask

@@ -16,7 +16,7 @@ from lastswitch.cohorts.response import Played, Responder, used
 #: Standings up to which each is mixed by itself; parts that more are sorted into.
 FEW, PARTS = 300, 64
 #: Plans, equal ones of a standing included, up to which those of every look are on offer.
-EVERY = 100_000
+EVERY = 50_000
 
 
 class Candidates(NamedTuple):
@@ -168,12 +168,14 @@ def priced_plays(problem: CohortProblem, prices: FloatArray) -> FloatArray:
 def _merged(owner: IntArray, arms: Played, share: FloatArray) -> tuple[BoolArray, FloatArray]:
     """Return which plans, listed by standing, are new to it, and the shares of all their like."""
     new, total = np.ones(len(owner), np.bool_), share.copy()
-    first = np.searchsorted(owner, owner)  # where the plans of the same standing begin
-    for back in range(1, int((np.arange(len(owner)) - first).max(initial=0)) + 1):
-        late = np.flatnonzero(new[back:] & (owner[back:] == owner[:-back])) + back
-        again = late[new[late - back] & (arms[late] == arms[late - back]).all(axis=(1, 2))]
-        total[again - back] += total[again]
-        new[again] = False
+    place = np.arange(len(owner)) - np.searchsorted(owner, owner)  # within the standing's plans
+    for p in range(1, int(place.max(initial=0)) + 1):
+        here = np.flatnonzero(place == p)
+        for back in range(p, 0, -1):
+            there = here - back
+            again = new[here] & new[there] & (arms[here] == arms[there]).all(axis=(1, 2))
+            total[there[again]] += total[here[again]]
+            new[here[again]] = False
     return new, total
 
 
