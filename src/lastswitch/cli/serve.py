@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from lastswitch.service.running import Prepared
 
 
 def serve(
@@ -46,6 +49,9 @@ def serve(
     revoke: Annotated[
         str | None, typer.Option(metavar="NAME", help="Revoke the key ls_NAME_..., and end.")
     ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Serve a station with made-up listeners; keeps nothing.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
 ) -> int | None:
     """Serve rotations over HTTP, with a page to see them: lastswitch serve station.toml."""
@@ -65,6 +71,13 @@ def serve(
         from lastswitch.cli.replay import agrees
 
         return agrees(database or _beside(rotation))
+    if demo:
+        from lastswitch.service.demo import demo as demo_of
+
+        with demo_of(f"http://{host}:{port}") as prepared:
+            _announce(prepared, host, port)
+            run(prepared, host=host, port=port, synchronous="NORMAL", verbose=verbose)
+        return None
     prepared = prepare(rotation or [], database, synchronous)
     if revoke is not None:
         revoke_key(prepared.database, revoke)
@@ -73,9 +86,7 @@ def serve(
         check_choice("--new-key", new_key, ("read", "write"), ServiceError)
         typer.echo(make_key(prepared.database, writes=new_key == "write", rotation=only))
         return None
-    if prepared.key is not None:
-        typer.echo(f"first key, shown only now: {prepared.key}")
-    typer.echo(f"studio: http://{host}:{port}/")
+    _announce(prepared, host, port)
     run(
         prepared,
         host=host,
@@ -87,6 +98,15 @@ def serve(
         verbose=verbose,
     )
     return None
+
+
+def _announce(prepared: Prepared, host: str, port: int) -> None:
+    """Say where the studio is; a key just made is behind the address, which no server sees."""
+    opened = ""
+    if prepared.key is not None:
+        typer.echo(f"first key, shown only now: {prepared.key}")
+        opened = f"#key={prepared.key}"
+    typer.echo(f"studio: http://{host}:{port}/{opened}")
 
 
 def _beside(files: list[Path] | None) -> str:

@@ -50,6 +50,8 @@ class Limits:
     """How much a client may ask for."""
 
     body: int = 1_000_000
+    #: Bytes of a log sent to be fitted.
+    log: int = 32_000_000
     batch: int = 1_000
     #: Requests a second and key, and how many at once; 0 for no limit.
     rate: float = 0.0
@@ -94,7 +96,7 @@ class Gate:
         try:
             try:
                 self._check(scope, headers)
-                await self._app(scope, self._limited(receive), sending)
+                await self._app(scope, self._limited(scope, receive), sending)
             except Problem as problem:
                 if begun:
                     raise
@@ -114,20 +116,22 @@ class Gate:
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         _check_host(headers, self._access.hosts)
         _check_origin(scope, headers)
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self._access.limits.body:
-            raise self._too_large()
+        length, most = headers.get(b"content-length", b"0"), self._most(scope)
+        if not length.isdigit() or int(length) > most:
+            raise _too_large(most)
         scope["key"] = self._key(scope, headers)
 
     def _key(self, scope: Scope, headers: dict[bytes, bytes]) -> Key | None:
         path = scope["path"]
-        if path.startswith("/studio/") and self._access.loopback and _is_near(scope):
+        near = self._access.loopback and _is_near(scope, headers)
+        if near and path.startswith("/studio/"):
             return None  # planning, for who sits at this machine
         if not path.startswith(("/v1/", "/metrics", "/studio/")):
             return None
         key = self._keys.check(headers.get(b"authorization", b"").decode("latin-1"))
         self._check_rate(key)
-        if scope["method"] not in ("GET", "HEAD") and not key.writes:
+        reads = scope["method"] in ("GET", "HEAD") or path.startswith("/studio/")
+        if not reads and not key.writes:
             raise Problem(403, "read-only", "this key only reads; use one that writes.")
         rotation = _ROTATION.match(path)
         if rotation is not None and not key.covers(unquote(rotation[1])):
@@ -152,24 +156,28 @@ class Gate:
             )
         self._buckets[key.id] = (left - 1.0, now)
 
-    def _limited(self, receive: Receive) -> Receive:
+    def _most(self, scope: Scope) -> int:
+        """Return how many bytes a body may have."""
+        limits = self._access.limits
+        return limits.log if scope["path"] == "/studio/fit" else limits.body
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
         """Count the bytes of a body that did not say how long it is."""
-        read = 0
+        read, most = 0, self._most(scope)
 
         async def limited() -> Message:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > self._access.limits.body:
-                raise self._too_large()
+            if read > most:
+                raise _too_large(most)
             return message
 
         return limited
 
-    def _too_large(self) -> Problem:
-        return Problem(
-            413, "too-large", f"a body has at most {self._access.limits.body:,} bytes; send less."
-        )
+
+def _too_large(most: int) -> Problem:
+    return Problem(413, "too-large", f"a body has at most {most:,} bytes; send less.")
 
 
 def _check_host(headers: dict[bytes, bytes], hosts: tuple[str, ...]) -> None:
@@ -192,7 +200,10 @@ def _check_origin(scope: Scope, headers: dict[bytes, bytes]) -> None:
         raise Problem(403, "other-origin", "pages of other sites may not use this service.")
 
 
-def _is_near(scope: Scope) -> bool:
+def _is_near(scope: Scope, headers: dict[bytes, bytes]) -> bool:
+    """Tell whether who asks sits at this machine, and not behind a proxy that does."""
+    if b"x-forwarded-for" in headers or b"forwarded" in headers:
+        return False
     client = scope.get("client")
     return client is not None and client[0] in ("127.0.0.1", "::1", "testclient")
 

@@ -82,8 +82,9 @@ def run(
 ) -> None:
     """Serve until told to stop."""
     hosts = (*LOOPBACK, *(name.lower() for name in names))
-    loopback = host in LOOPBACK
-    if not loopback and not names:
+    # A loopback server with names is behind a proxy, and who comes through it is anybody.
+    loopback = host in LOOPBACK and not names
+    if host not in LOOPBACK and not names:
         raise ServiceError(
             f"{host} can be reached from elsewhere: say by which names, such as "
             "--name decide.example.org."
