@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-engines lint format signatures bench docs clean
+.PHONY: help reproduce test test-engines test-service studio lint format signatures bench docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -30,6 +30,11 @@ $(VENV)/.has-engines: $(VENV)/.made pyproject.toml constraints.txt
 	@$(PIP) -e '.[test,ray,dask,spark]'
 	@touch $@
 
+$(VENV)/.has-service: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "Installing lastswitch[test,browser] into $(VENV) ..."
+	@$(PIP) -e '.[test,browser]'
+	@touch $@
+
 reproduce: $(VENV)/.has-base  ## the paper's figures and tables, and ours, into results/
 	$(BIN)/lastswitch reproduce --out results
 
@@ -38,6 +43,12 @@ test: $(VENV)/.has-test  ## every test that needs no cluster engine
 
 test-engines: $(VENV)/.has-engines  ## tests on real Ray, Dask and Spark
 	$(BIN)/python -m pytest -q -m engines --disable-warnings tests
+
+test-service: $(VENV)/.has-service  ## tests of the service on PostgreSQL and in Chromium
+	$(BIN)/python -m pytest -q -m service -n 2 --dist loadgroup tests/service
+
+studio: $(VENV)/.has-serve $(VENV)/.has-logs  ## a demo station on loopback, with its studio to look at
+	$(BIN)/lastswitch serve --demo
 
 lint: $(VENV)/.has-test  ## formatting, lint and types
 	$(BIN)/ruff format --check .

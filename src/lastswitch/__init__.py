@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         plan_cycle as plan_cycle,
     )
     from lastswitch.schedules import Schedule as Schedule
+    from lastswitch.service.client import Client as Client
     from lastswitch.states import (
         state_after as state_after,
         trajectory as trajectory,
@@ -149,6 +150,7 @@ else:
                 "plan_cycle",
             ],
             "schedules": ["Schedule"],
+            "service.client": ["Client"],
             "states": ["state_after", "trajectory", "transition"],
         },
         modules=[

@@ -92,6 +92,19 @@ class FileError(LastSwitchError, ValueError):
     """A file that is missing, malformed or of a version this release does not read."""
 
 
+class ServiceError(LastSwitchError, ValueError):
+    """A rotation, a database or a request that the service refuses.
+
+    Of a request, ``problem`` is what the service answered (RFC 9457), and ``status`` its number.
+    """
+
+    def __init__(self, message: str, problem: dict[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.problem = problem or {}
+        status = self.problem.get("status", 0)
+        self.status = status if isinstance(status, int) else 0
+
+
 class InputTypeError(LastSwitchError, TypeError):
     """An argument of a type that cannot be used."""
 

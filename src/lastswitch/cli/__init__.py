@@ -20,7 +20,9 @@ from lastswitch.cli.fit import fit
 from lastswitch.cli.new import new
 from lastswitch.cli.optimum import optimum
 from lastswitch.cli.plan import plan
+from lastswitch.cli.replay import replay
 from lastswitch.cli.reproduce import reproduce
+from lastswitch.cli.serve import serve
 from lastswitch.cli.show import show
 from lastswitch.errors import LastSwitchError
 
@@ -33,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, check, show, plan, optimum, compare, reproduce, fit, cohort):
+for command in (new, check, show, plan, optimum, compare, reproduce, fit, cohort, serve, replay):
     app.command()(command)
 
 

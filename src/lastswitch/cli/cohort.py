@@ -55,6 +55,13 @@ def cohort(
             "'jazz: 500 in all', 'jazz+talk: 200 per round on sat-sun'; repeatable."
         ),
     ] = None,
+    plays: Annotated[
+        str | None,
+        typer.Option(help="Arms a round plays: 1, or 0-1 for one or none; the bandit's without."),
+    ] = None,
+    silence: Annotated[
+        float | None, typer.Option(help="What an empty place pays; the bandit's without it.")
+    ] = None,
     subjects: Annotated[
         str | None,
         typer.Option(
@@ -126,6 +133,8 @@ def cohort(
             found,
             stand,
             rounds,
+            plays=None if plays is None else _plays(plays),
+            silence=silence,
             budget=budget,
             calendar=calendar,
             subjects=subjects,
@@ -208,6 +217,24 @@ def _event_log(
         time_format=time_format,
         **(cut if calendar is None else {}),
     )
+
+
+def _plays(text: str) -> tuple[int, int]:
+    """Return how many arms a round plays, as a range.
+
+    Examples
+    --------
+    >>> _plays("0-1"), _plays("2")
+    ((0, 1), (2, 2))
+    """
+    from lastswitch.errors import PlanError
+
+    least, _, most = text.partition("-")
+    if not (least.isdecimal() and (most or least).isdecimal()):
+        raise PlanError(
+            f"--plays must be a number such as 1, or a range such as 0-1, got {text!r}."
+        )
+    return int(least), int(most or least)
 
 
 def _in_options(text: str) -> str:

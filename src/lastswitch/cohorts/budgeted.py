@@ -18,11 +18,15 @@ from lastswitch.planning.certificate import TOLERANCE, rounding
 from lastswitch.planning.clock import Clock
 
 #: Choices up to which an integer program makes whole numbers of them.
-MOST_CHOICES = 20_000
+MOST_CHOICES = 50_000
+#: Seconds for that, at least and at most.
+SECONDS = 2.0, 20.0
 #: Ways to use the budgets that each standing of a small cohort must be allowed to have.
 LEAST_OPTIONS = 200
+#: Standings of a sample that first prices come from, and looks of it that are taken over.
+SAMPLE, GUESSES = 20_000, 6
 #: Plays held back from every budget, and the largest share of it, so that whole subjects fit.
-MARGINS, MOST_MARGIN = (2, 6, 20, 60), 0.02
+MARGINS, MOST_MARGIN = (0, 2, 6, 20, 60), 0.02
 #: Share of the gap that is left to the prices; the rest is for whole subjects.
 FOR_PRICES = 0.2
 
@@ -53,11 +57,12 @@ def within_budgets(cohort: Cohort, keys: IntArray, gap: float, clock: Clock) -> 
     """
     _problem, most = cohort.problem, cohort.problem.rows.most.astype(np.float64)
     mixing = Mixing(most, _highest(cohort), float(cohort.count.sum()))
-    descent = lowered(mixing, cohort.look, gap * FOR_PRICES, clock)
+    begin = guessed(cohort, gap, clock) if len(cohort.rows) >= 2 * SAMPLE else []
+    descent = lowered(mixing, cohort.look, gap * FOR_PRICES, clock, begin)
     if descent.lacking.max(initial=0.0) > 1e-6 * mixing.scale:
         refuse_lacking(cohort, clock)
     best: Found | None = None
-    for margin in (0, *MARGINS):
+    for margin in MARGINS if len(cohort.rows) <= SAMPLE else MARGINS[1:]:
         shares = descent.shares
         if margin:
             held = np.floor(np.minimum(margin, MOST_MARGIN * most))
@@ -74,6 +79,19 @@ def within_budgets(cohort: Cohort, keys: IntArray, gap: float, clock: Clock) -> 
             "subjects would; raise the budgets a little."
         )
     return best
+
+
+def guessed(cohort: Cohort, gap: float, clock: Clock) -> list[FloatArray]:
+    """Return prices that a sample of the standings ends at, and those whose plans it mixes."""
+    some = cohort.sample(SAMPLE)
+    subjects = float(some.count.sum())
+    most = cohort.problem.rows.most.astype(np.float64) * subjects / float(cohort.count.sum())
+    descent = lowered(
+        Mixing(most, _highest(cohort), subjects), some.look, gap * FOR_PRICES, clock.part(0.5)
+    )
+    shares = descent.shares.sum(axis=1)
+    mixed = [j for j in np.argsort(-shares)[:GUESSES] if shares[j] > 0]
+    return [descent.prices, *descent.looks[mixed]]
 
 
 def _assigned(
@@ -94,7 +112,8 @@ def _assigned(
     if (use > left).any():
         return None
     value = odd.fixed_value + float(number @ odd.choices.worth)
-    table = Table.of(keys[odd.place], odd.choices.first, odd.arms, odd.value, number)
+    plans = odd.arms, odd.value, odd.choices.worth
+    table = Table.of(keys[odd.place], odd.choices.first, plans, number)
     limit = max(min(descent.bound, bound), value)
     return Found(descent.prices, limit, value, odd.fixed_use + use, table)
 
@@ -124,12 +143,13 @@ def _exact(
             "the budgets can be kept by shares of subjects but not by whole ones; raise one of "
             "them a little."
         )
+    if (keys[:, -2] != keys[:, -1]).any():
+        bound = math.inf  # subjects between two levels differ: who has what matters too
     if number is None or (number @ use > problem.rows.most).any():
         return None
     worth = float(number @ choices.worth)
-    table = Table.of(
-        keys, first, np.concatenate([options.arms for options in listed]), value, number
-    )
+    arms = np.concatenate([options.arms for options in listed])
+    table = Table.of(keys, first, (arms, value, choices.worth), number)
     limit = max(min(descent.bound, bound + rounding(bound, worth)), worth)
     return Found(descent.prices, limit, worth, number @ use, table)
 
@@ -140,7 +160,7 @@ def _numbers(
     """Return how many subjects have each plan, and a bound if that comes with it."""
     choices = odd.choices
     if len(choices.worth) <= MOST_CHOICES:
-        limit = min(clock.left, 20.0)
+        limit = min(max(clock.left, SECONDS[0]), SECONDS[1])
         return whole_numbers(choices, left, gap / 10, limit)[0], math.inf
     unit = float(descent.prices.max()) or 1.0
     number = np.zeros(len(choices.worth), np.int64)

@@ -11,7 +11,7 @@ are wild at first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,8 @@ from lastswitch.planning.clock import Clock
 
 #: Looks at prices at most, and how far below the program's mix the bound counts as reached.
 MOST_LOOKS = 400
+#: Every so many looks are at the program's own prices, which in the end are the best.
+EXACT = 3
 #: Shares below this are none.
 NOTHING = 1e-9
 
@@ -119,27 +121,38 @@ class Mixing:
 
 
 def lowered(
-    mixing: Mixing, look: Callable[[FloatArray], Look], gap: float, clock: Clock
+    mixing: Mixing,
+    look: Callable[[FloatArray], Look],
+    gap: float,
+    clock: Clock,
+    begin: Sequence[FloatArray] = (),
 ) -> Descent:
-    """Lower the bound until the best mix is within ``gap`` of it (relative), or time is over."""
-    most = mixing.most
-    best, bound = np.zeros(len(most)), np.inf
+    """Lower the bound until the best mix is within ``gap`` of it (relative), or time is over.
+
+    ``begin`` are prices to look at first, the best guess first.
+    """
+    most, waiting = mixing.most, list(begin) or [np.zeros(len(mixing.most))]
+    best, bound, value = waiting[0], np.inf, -np.inf
     shares = lacking = np.zeros(0)
-    value, trial = -np.inf, best
     for number in range(MOST_LOOKS):
+        trial = waiting.pop(0)
         seen = look(trial)
         mixing.add(trial, seen)
         reached = float(trial @ most) + seen.bound
         better = reached < bound
         if better:
             best, bound = trial, reached
+        if waiting and not clock.over:
+            continue
         shares, lacking, prices = mixing.solve()
         value = mixing.worth(shares)
         charged = value - mixing.highest * float(lacking.sum())
         clock.tell(value, bound)
-        if bound - charged <= gap * max(abs(value), abs(bound)) or (number and clock.over):
+        near = bound - charged <= gap * max(abs(value), abs(bound))
+        # Time is over only once there is a mix within the budgets.
+        if near or (clock.over and lacking.max(initial=0.0) <= NOTHING * mixing.scale):
             break
         if np.allclose(prices, trial, rtol=1e-9, atol=1e-12):
             break  # the program has nothing new to ask
-        trial = (best + prices) / 2 if better else prices
+        waiting = [(best + prices) / 2 if better and number % EXACT else prices]
     return Descent(best, bound, np.array(mixing.prices), shares, value, np.maximum(lacking, 0.0))

@@ -200,7 +200,7 @@ class RankingElimination(Policy):
     def _length(self, m: int) -> int:
         """Return how many plays a turn of π_m has in this stage: its first cycle and whole ones."""
         rounds = float(self.horizon) ** (1.0 - 2.0 ** float(-self.stage)) / self.n_arms
-        return m * (1 + ceil(rounds / m))
+        return int(m * (1 + ceil(rounds / m)))
 
     def _drop(self) -> None:
         """Keep the policies that may be the best."""
