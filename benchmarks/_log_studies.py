@@ -9,8 +9,14 @@ import numpy as np
 
 import lastswitch as ls
 from lastswitch._random import stream
+from lastswitch.intervals import Interval
 from lastswitch.logs import CurveFit, predicted_gain, simulate, support
-from lastswitch.logs.worlds import coin_fit, count_plays, fit_plays
+from lastswitch.logs.cycles import rounds_of
+from lastswitch.logs.questions import pooled_contrast
+from lastswitch.logs.within import strata_of
+from lastswitch.logs.worlds import coin_counts, coin_fit, count_plays, fit_plays
+from lastswitch.logs.worths import Readings
+from lastswitch.states import column
 
 TRUTH = ls.Bandit(
     [
@@ -79,9 +85,9 @@ def truth_of(task: tuple[str, int]) -> dict[str, Any]:
             if state.events < ENOUGH or state.tau is None or state.pooled is not None:
                 continue
             real = model.mean(arm, state.tau)
-            column = state.tau if state.tau > 0 else fit.counts.rest - state.tau
-            mean = total[column] / events[column]
-            half = 1.96 * np.sqrt(real * (1 - real) / events[column])
+            place = 1 + column(state.tau, fit.counts.rest, fit.counts.streak)
+            mean = total[place] / events[place]
+            half = 1.96 * np.sqrt(real * (1 - real) / events[place])
             found["covered"].append(bool(state.low <= real <= state.high))
             found["plain"].append(bool(abs(mean - real) <= half))
             if state.tau < 0:
@@ -102,9 +108,26 @@ def coins_of(task: tuple[str, int, int]) -> dict[str, Any]:
     """Look for effects in one log of coin flips, and predict a gain where there is none."""
     disguise, seed, again = task
     fit = coin_fit(disguise, seed)
-    found = _prediction(fit, coin_fit(disguise, again), 0.0)
+    fresh = fit_plays(coin_counts(disguise, again))  # asked for a value, not for answers
+    found = _prediction(fit, fresh, 0.0)
     found["alarm"] = any(one.answer in ("yes", "reverse") for row in fit.findings for one in row)
+    found["pooled alarm"] = _pooled_alarm(fit)
     return found
+
+
+def _pooled_alarm(fit: CurveFit) -> bool:
+    """Say whether plain means over all events would find that anything wears out, or the opposite.
+
+    The negative control: each arm in a row against rested, corrected for the number of arms.
+    """
+    counts, level = fit.counts, fit.rules.level
+    rested, runs = range(1, 1 + counts.rest), range(1 + counts.rest, counts.width)
+    chances = []
+    for arm in range(counts.n_arms):
+        events = counts.pooled.events[arm]
+        if min(events[rested].sum(), events[runs].sum()) >= fit.rules.min_events:
+            chances.append(pooled_contrast(strata_of(counts, arm), rested, runs, level).p_value)
+    return min(chances, default=1.0) * counts.n_arms < 1 - level
 
 
 def gain_of(task: tuple[int, int]) -> dict[str, Any]:
@@ -132,8 +155,8 @@ def _prediction(fit: CurveFit, again: CurveFit, real: float) -> dict[str, Any]:
     if not all(one.known for one in support(fit, plan)):
         return {"known": False, "shown": False}
     gain = predicted_gain(fit, plan)
-    shown = predicted_gain(again, [plan.names[arm] for arm in plan.block]).over_log.mean
-    whole = predicted_gain(fit, [plan.names[arm] for arm in plan.block]).over_log
+    shown, _ = _as_given(again, plan)
+    naive, whole = _as_given(fit, plan)
     return {
         "known": True,
         "shown": all(one.known for one in support(again, plan)),
@@ -141,9 +164,15 @@ def _prediction(fit: CurveFit, again: CurveFit, real: float) -> dict[str, Any]:
         "fresh": bool(gain.fresh.low <= shown <= gain.fresh.high),
         "naive": bool(whole.low <= real <= whole.high),
         "gain": gain.over_log.mean,
-        "naive gain": whole.mean,
+        "naive gain": naive,
         "real": real,
         "z": (gain.over_log.mean - real) / max(gain.over_log.error or 0.0, 1e-12),
         "half": (gain.over_log.high - gain.over_log.low) / 2,
         "above zero": bool(gain.over_log.low > 0),
     }
+
+
+def _as_given(fit: CurveFit, plan: ls.Plan) -> tuple[float, Interval]:
+    """Return what a log itself says that a rotation gains, wherever that was chosen."""
+    worth = Readings(fit).worth(fit.counts.centred(), rounds_of(plan, fit.counts.names))
+    return worth.value, worth.interval(fit.counts, fit.rules.level)

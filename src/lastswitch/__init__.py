@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lastswitch import (
         blocks as blocks,
         calendar as calendar,
+        cohorts as cohorts,
         curves as curves,
         environment as environment,
         errors as errors,
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
     )
     from lastswitch.calendar import Calendar as Calendar
     from lastswitch.calendar_files import load_calendar as load_calendar
+    from lastswitch.cohorts import (
+        Budget as Budget,
+        CohortPlan as CohortPlan,
+        plan_cohort as plan_cohort,
+    )
     from lastswitch.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
@@ -112,6 +118,7 @@ else:
             ],
             "calendar": ["Calendar"],
             "calendar_files": ["load_calendar"],
+            "cohorts": ["Budget", "CohortPlan", "plan_cohort"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
@@ -149,6 +156,7 @@ else:
         modules=[
             "blocks",
             "calendar",
+            "cohorts",
             "curves",
             "errors",
             "experiments",

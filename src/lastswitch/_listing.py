@@ -1,4 +1,4 @@
-"""Long lists in few words: the first dozen, and where the rest is."""
+"""Long lists in few words: the first dozen, and where the rest is; and how many of a thing."""
 
 from __future__ import annotations
 
@@ -31,3 +31,14 @@ def more(total: int, where: str = "") -> str:
     '1,670 more (all in radio.states.csv)'
     """
     return f"{total - DOZEN:,} more" + (f" ({where})" if where else "")
+
+
+def counted(many: int, thing: str) -> str:
+    """Return how many of a thing there are, in the singular or the plural.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2658, "row")
+    ('1 row', '2,658 rows')
+    """
+    return f"{many:,} {thing}{'' if many == 1 else 's'}"

@@ -52,6 +52,10 @@ class RuleError(LastSwitchError, ValueError):
     """A rule that makes no sense, or names what is not there."""
 
 
+class BudgetError(ProblemError):
+    """A budget of a cohort that makes no sense, or that no plans of its subjects can keep."""
+
+
 class PlanError(LastSwitchError, ValueError):
     """A plan that contradicts its own certificate, or a call to a planner that makes no sense."""
 
@@ -74,6 +78,10 @@ class ExperimentError(LastSwitchError, ValueError):
 
 class LogError(LastSwitchError, ValueError):
     """An event log that cannot be read as one, or cannot support what was asked of it."""
+
+
+class CohortError(LastSwitchError, ValueError):
+    """A table of subjects that cannot be planned: someone twice, no state, an arm unknown."""
 
 
 class CalendarError(LastSwitchError, ValueError):

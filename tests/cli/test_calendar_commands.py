@@ -104,7 +104,7 @@ def test_a_cycle_is_laid_out_over_weeks(station, capsys):
 
 def test_a_file_without_dates_plans_rounds(station, capsys):
     """As before; and what needs dates says so."""
-    assert "  1-8  " in run(capsys, "plan", station, "--length", "8")
+    assert "  0-7  " in run(capsys, "plan", station, "--length", "8")
     assert "--weeks needs dates" in refused(capsys, "plan", station, "--weeks", "2")
     assert "--format csv needs dates" in refused(
         capsys, "plan", "five-arms", "--length", "4", "--format", "csv"

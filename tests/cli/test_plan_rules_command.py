@@ -56,7 +56,7 @@ def test_a_history_is_seen(radio: Path, capsys: pytest.CaptureFixture[str]) -> N
     """Played in the last round, the artist waits for two."""
     command = ["plan", str(radio), "--length", "3", "--history"]
     assert main([*command, "talk,,hello"]) == 0
-    assert "1-3  talk   talk" in capsys.readouterr().out
+    assert "0-2  talk   talk" in capsys.readouterr().out
     assert main([*command, "hallo"]) == 2
     assert "did you mean 'hello'" in capsys.readouterr().err
 

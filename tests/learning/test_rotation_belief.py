@@ -15,6 +15,7 @@ from lastswitch.learning.rotation_belief import (
     believe,
     believe_reference,
     excess,
+    segment_likelihoods,
     segment_weights,
     segment_weights_reference,
 )
@@ -42,10 +43,11 @@ def index_of(n, s, streaks, profit, arms=2):
 def test_the_weights_are_those_of_all_ways_to_cut(cells, first):
     """Forwards and backwards sum over the cuts what enumeration lists one by one."""
     n, s, streaks = cells
-    count, total = (np.concatenate([[0.0], np.cumsum(x)]) for x in (n, s))
-    log_betas = np.empty((n.size, n.size))
+    count, total = (np.concatenate([[0.0], np.cumsum(x[n > 0])]) for x in (n, s))
+    before = np.concatenate([[0], np.cumsum(n > 0)])
     hazards = np.array(HAZARDS)
-    weights = segment_weights(count, total, log_betas, hazards, streaks, first)
+    likely = segment_likelihoods(count, total)
+    weights = segment_weights(likely, before, hazards, streaks, first)
     expected = segment_weights_reference(n, s, hazards, streaks, first)
     assert weights == pytest.approx(expected, abs=1e-9)
     for place in range(n.size):  # every place lies in exactly one segment of a cut

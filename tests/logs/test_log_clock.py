@@ -61,7 +61,7 @@ def test_times_without_a_zone_are_of_the_zone_named():
     [
         ({"every": "1d", "zone": "Mars/Base"}, "no time zone is called 'Mars/Base'"),
         ({"every": "1d", "day_starts": "4"}, "such as '04:00', got '4'"),
-        ({"day_starts": "04:00"}, "needs every"),
+        ({"day_starts": "04:00"}, "say how long a round is"),
     ],
 )
 def test_clocks_that_make_no_sense_are_refused(wrong, message):
@@ -144,7 +144,10 @@ def test_without_a_clock_everyone_stands_after_their_own_last_event():
 
 @pytest.mark.parametrize(
     ("how", "message"),
-    [({"at": "2024-06-01"}, "needs every"), ({"every": "1d", "at": "soon"}, "got 'soon'")],
+    [
+        ({"at": "2024-06-01"}, "say how long a round is"),
+        ({"every": "1d", "at": "soon"}, "got 'soon'"),
+    ],
 )
 def test_moments_that_make_no_sense_are_refused(how, message):
     """Each message says what was given."""

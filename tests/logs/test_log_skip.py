@@ -154,7 +154,7 @@ def test_a_log_in_closed_rounds_only_is_refused():
 
 def test_skip_needs_a_clock_and_words():
     """It leaves out rounds of the clock; misspelt words get a suggestion."""
-    with pytest.raises(LogError, match="so it needs every"):
+    with pytest.raises(LogError, match="say how long a round is"):
         ls.fit_curves(office_log(), skip="sat")
     with pytest.raises(CalendarError, match="did you mean 'sat'"):
         ls.fit_curves(office_log(), every="1d", skip="satt")

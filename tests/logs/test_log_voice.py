@@ -9,6 +9,7 @@ import pytest
 import lastswitch as ls
 from lastswitch.cli import main
 from lastswitch.logs import find_fit, fit_curves, simulate
+from lastswitch.logs.voice import plan_words
 
 TRUTH = ls.Bandit([ls.curves.step(2, 0.9, 0.1), ls.curves.constant(0.3)], names=["jazz", "talk"])
 
@@ -56,7 +57,13 @@ def test_a_rotation_against_the_evidence_is_named(tmp_path, capsys):
     fit.write(tmp_path / "brands.toml")
     text = planned(tmp_path / "brands.toml", capsys)
     assert "wears out: reverse" in text
-    assert "Against the evidence" in text or "repeated" in text
+    assert "arm 0 is repeated, which paid more in the log (reverse): habit or" in text
+    assert "Against the evidence" not in text
+    assert "over always arm 0      +0.0000 (+0.0000 to +0.0000)" in text  # this is that habit
+    resting = ls.Bandit([ls.Curve([0.9], [0.0])] * 2, names=fit.bandit.names)
+    rotation = ls.plan_cycle(resting, 6)  # one by one, as a habit of its planner's
+    against = plan_words(find_fit(tmp_path / "brands.toml"), rotation, "brands.toml")
+    assert "Against the evidence: arm 0 is rested before 3 plays, but in the log it" in against
 
 
 def test_a_plan_the_log_cannot_support_says_so(tmp_path, capsys):

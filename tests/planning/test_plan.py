@@ -46,7 +46,7 @@ def test_a_plan_prints_as_a_calendar() -> None:
     plan = ls.plan_block(RADIO, 9, start=[2, 1, 1])
     assert str(plan).splitlines() == [
         "9 rounds, worth 4.5 (0.5 per round), proven optimal",
-        "  1-9  jazz  talk  talk  jazz  talk  talk  jazz  talk  talk",
+        "  0-8  jazz  talk  talk  jazz  talk  talk  jazz  talk  talk",
         "jazz: 3 plays, paying 2.7 (0.9 a play); at most once every 3 rounds",
         "talk: 6 plays, paying 1.8 (0.3 a play); at most 2 in a row, then at least 1 round of rest",
         "not played: silence",

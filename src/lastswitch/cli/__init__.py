@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from lastswitch.cli.check import check
+from lastswitch.cli.cohort import cohort
 from lastswitch.cli.compare import compare
 from lastswitch.cli.fit import fit
 from lastswitch.cli.new import new
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, check, show, plan, optimum, compare, reproduce, fit, serve, replay):
+for command in (new, check, show, plan, optimum, compare, reproduce, fit, cohort, serve, replay):
     app.command()(command)
 
 

@@ -209,11 +209,13 @@ def _print(console: Console, fit: CurveFit, out: Path) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from lastswitch._listing import counted
     from lastswitch.logs import CAUTION
 
     summary = fit.summary
     console.print(
-        f"{summary.rows:,} rows: {summary.plays:,} plays by {summary.subjects:,} subjects, "
+        f"{counted(summary.rows, 'row')}: {counted(summary.plays, 'play')} by "
+        f"{counted(summary.subjects, 'subject')}, "
         f"{summary.merged:,} joined, {summary.left_out:,} left out; "
         f"mean reward {fit.log_mean:.4f}"
     )

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lastswitch.learning.policy import Policy as Policy, Pull as Pull
     from lastswitch.learning.rotation import RotationUCB as RotationUCB
     from lastswitch.learning.rotation_prior import Prior as Prior
+    from lastswitch.learning.rotation_ruled import RuledRotationUCB as RuledRotationUCB
     from lastswitch.learning.saving import load_policy as load_policy
     from lastswitch.learning.simple import FixedCycle as FixedCycle, OracleGreedy as OracleGreedy
     from lastswitch.learning.tracks import Track as Track
@@ -54,6 +55,7 @@ else:
             "policy": ["Policy", "Pull"],
             "rotation": ["RotationUCB"],
             "rotation_prior": ["Prior"],
+            "rotation_ruled": ["RuledRotationUCB"],
             "saving": ["load_policy"],
             "simple": ["FixedCycle", "OracleGreedy"],
             "tracks": ["Track"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from lastswitch.learning.rotation_pooling import STRENGTHS, add_own, check_own
 from lastswitch.learning.rotation_prior import read_prior
 from lastswitch.learning.rotation_tables import STREAKS
 from lastswitch.learning.tracks import FARTHEST, Track
+
+if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
 
 Pooling = Literal["all", "none", "partial"]
 IndexName = Literal["reservation", "kl-ucb", "ucb1", "empirical-bernstein", "thompson"]
@@ -186,6 +189,38 @@ class RotationUCB(OptimisticTables, Policy):
         if self.prior is not None:
             self._absorb(self.prior)
         self._bind()
+
+    @classmethod
+    def for_bandit(
+        cls,
+        bandit: Bandit,
+        *,
+        rewards: Sequence[float] = (0.0, 1.0),
+        seed: int = 0,
+        **options: Any,
+    ) -> RotationUCB:
+        """Return a learner for what is known of ``bandit``: arms, rules, plays and silence.
+
+        Its curves are not looked at. Where it has rules, or rounds that do not play one arm, that
+        is a :class:`~lastswitch.learning.rotation_ruled.RuledRotationUCB`; ``options`` are the
+        learner's own.
+
+        Examples
+        --------
+        >>> import lastswitch as ls
+        >>> pairs = ls.Bandit([ls.curves.step(2, 0.9)] * 3, plays=2)
+        >>> len(ls.RotationUCB.for_bandit(pairs).ask_round())
+        2
+        """
+        options |= {"initial": bandit.initial, "rewards": rewards, "seed": seed}
+        if bandit.plain:
+            return cls(bandit.n_arms, **options)
+        from lastswitch.learning.rotation_ruled import RuledRotationUCB
+
+        known = ("rules", "plays", "silence", "names", "groups")
+        return RuledRotationUCB(
+            bandit.n_arms, **{name: getattr(bandit, name) for name in known}, **options
+        )
 
     # Asking.
 

@@ -12,17 +12,21 @@ what was seen of them, and a state unlike its neighbours is soon believed for it
 **Reservation index.** The value of a state is the :math:`U` at which paying :math:`U - m` for one
 look, :math:`m` its mean, is just worth what the look may win,
 
-.. math:: U - m = N \sum_j w_j \frac{E_j[(\mu - U)_+]}{1 + \kappa n_j},
+.. math:: U - m = \frac{N}{1 + \kappa n} \sum_j w_j E_j[(\mu - U)_+],
 
-over the components :math:`j` of its mixture, :math:`w_j` their weights and :math:`n_j` the rewards
-behind them. :math:`N` is how many later plays would profit. A look teaches less the more is known,
-which is what :math:`1 + \kappa n_j` says. The right side falls in :math:`U`, so there is one
-solution, and Newton's method comes up to it from :math:`m` without overshooting.
+over the components :math:`j` of its mixture, :math:`w_j` their weights. :math:`N` is how many later
+plays would profit. A look teaches less the more was seen of the state itself, which is what
+:math:`1 + \kappa n` says; that its neighbours are well known makes a look no less telling, for
+what it tells is whether the state is like them. The right side falls in :math:`U`, so there is
+one solution, and Newton's method comes up to it from :math:`m` without overshooting.
 
 The posterior alone would give up too soon on a state that is unlike its neighbours and was unlucky
 when first seen. So one more component, of small and fixed weight, takes each state for itself. And
 short rests, of which there are few, are worth 1 until they are seen; a longer one never seen is
 judged by its neighbours at once, because seeing each of many long rests costs many rounds.
+
+Segments that cover the same states *seen* are one component, however far they reach into states
+never seen; there are few of them, which is what makes this cheap.
 
 Cells are those of :mod:`lastswitch.learning.rotation_price`.
 """
@@ -55,7 +59,7 @@ PROFIT = 10.0
 _SMALL = 3e-4
 _RARE = 1e-12
 _NEWTON_STEPS = 12
-_CLOSE = 1e-5
+_CLOSE = 1e-4
 #: A Beta distribution of this many rewards, that many of each kind, is taken for a normal one.
 _MANY, _BOTH = 40.0, 4.0
 _TINY = 1e-300
@@ -111,18 +115,29 @@ def _log_beta(n: float, s: float) -> float:
 
 
 @jit
+def segment_likelihoods(n: Floats, s: Floats) -> Floats:
+    """Return the log-likelihood of one pay for the states seen from i to before j.
+
+    ``n`` and ``s`` are cumulative along the states seen, from 0.
+    """
+    places = n.size
+    likely = np.zeros((places, places))
+    for i in range(places):
+        for j in range(i + 1, places):
+            likely[i, j] = _log_beta(n[j] - n[i], s[j] - s[i])
+    return likely
+
+
+@jit
 def segment_weights(
-    n: Floats, s: Floats, log_betas: Floats, hazards: Floats, streaks: int, first: int
+    likely: Floats, before: NDArray[np.int64], hazards: Floats, streaks: int, first: int
 ) -> Floats:
     """Return how likely each segment, from one place on the axis to another, is one of the cut.
 
-    ``n`` and ``s`` are cumulative along the axis, from 0; ``log_betas[i, j]`` is filled with the
-    likelihood of the segment from i to j. The axis begins ``first`` places into the streaks.
+    ``likely`` is of :func:`segment_likelihoods`, and ``before[p]`` how many states before place p
+    were seen. The axis begins ``first`` places into the streaks.
     """
-    length = n.size - 1
-    for i in range(length):
-        for j in range(i, length):
-            log_betas[i, j] = _log_beta(n[j + 1] - n[i], s[j + 1] - s[i])
+    length = before.size - 1
     weights = np.zeros((length, length))
     share = np.empty((hazards.size, length, length))
     evidence = np.empty(hazards.size)
@@ -137,7 +152,8 @@ def segment_weights(
         for j in range(length):
             most = -np.inf
             for i in range(j + 1):
-                share[k, i, j] = so_far[i] + begins[i] + stays[j] - stays[i] + log_betas[i, j]
+                pays = likely[before[i], before[j + 1]]
+                share[k, i, j] = so_far[i] + begins[i] + stays[j] - stays[i] + pays
                 most = max(most, share[k, i, j])
             total = 0.0
             for i in range(j + 1):
@@ -210,38 +226,44 @@ def believe(
     length = n.size - first
     if length == 0:
         return
-    count, total = np.zeros(length + 1), np.zeros(length + 1)
+    before, seen = np.zeros(length + 1, np.int64), 0
+    count, total = np.zeros(length + 1), np.zeros(length + 1)  # over the states seen
     for p in range(length):
         cell = _cell_at(p + first, streaks)
-        count[p + 1] = count[p] + n[cell]
-        total[p + 1] = total[p] + min(max(s[cell], 0.0), n[cell])
-    log_betas = np.empty((length, length))
-    weights = segment_weights(count, total, log_betas, np.array(HAZARDS), streaks, first)
-    a, b = np.empty(length * length + 1), np.empty(length * length + 1)
-    scale, log_beta = np.empty(length * length + 1), np.empty(length * length + 1)
+        if n[cell] > 0.0:
+            count[seen + 1] = count[seen] + n[cell]
+            total[seen + 1] = total[seen] + min(max(s[cell], 0.0), n[cell])
+            seen += 1
+        before[p + 1] = seen
+    likely = segment_likelihoods(count[: seen + 1], total[: seen + 1])
+    weights = segment_weights(likely, before, np.array(HAZARDS), streaks, first)
+    together = np.empty((seen + 1, seen + 1))
+    a, b, log_beta, scale = np.empty((4, (seen + 1) ** 2))
     for p in range(length):
         cell, rest = _cell_at(p + first, streaks), p + first - streaks + 1
         if n[cell] <= 0.0 and rest <= _CURIOUS:
             continue
+        together[:] = 0.0
+        for i in range(p + 1):
+            for j in range(p, length):
+                together[before[i], before[j + 1]] += weights[i, j]
         mean = 0.0
-        for i in range(p + 1):
-            for j in range(p, length):
-                seen = 2.0 + count[j + 1] - count[i]
-                mean += weights[i, j] * (1.0 + total[j + 1] - total[i]) / seen
-        later, kept = profit / max(arms, rest + 1), 0
-        for i in range(p + 1):
-            for j in range(p, length):
-                weight = weights[i, j]
-                if i == p == j:
-                    weight += _ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)) ** 2
-                if weight < _RARE:
+        for i in range(before[p] + 1):
+            for j in range(before[p + 1], seen + 1):
+                hits, rewards = 1.0 + total[j] - total[i], 2.0 + count[j] - count[i]
+                mean += together[i, j] * hits / rewards
+        together[before[p], before[p + 1]] += _ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)) ** 2
+        later, kept = profit / max(arms, rest + 1) / (1.0 + _TAUGHT * n[cell]), 0
+        for i in range(before[p] + 1):
+            for j in range(before[p + 1], seen + 1):
+                if together[i, j] < _RARE:
                     continue
-                hits, seen = 1.0 + total[j + 1] - total[i], 2.0 + count[j + 1] - count[i]
-                here, wins = hits / seen, later * weight / (1.0 + _TAUGHT * (seen - 2.0))
-                reach = max(here - mean, 0.0) + math.sqrt(here * (1.0 - here) / (seen + 1.0))
+                hits, rewards = 1.0 + total[j] - total[i], 2.0 + count[j] - count[i]
+                here, wins = hits / rewards, later * together[i, j]
+                reach = max(here - mean, 0.0) + math.sqrt(here * (1.0 - here) / (rewards + 1.0))
                 if wins * reach > _SMALL:
-                    a[kept], b[kept], scale[kept] = hits, seen - hits, wins
-                    log_beta[kept] = log_betas[i, j]
+                    a[kept], b[kept], scale[kept] = hits, rewards - hits, wins
+                    log_beta[kept] = likely[i, j]
                     kept += 1
         means[cell], values[cell] = mean, _solve(mean, a, b, log_beta, scale, kept)
 
@@ -317,7 +339,7 @@ def believe_reference(
         parts.append((_ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)) ** 2, n[cell], s[cell]))
         weight, seen, hits = np.array(parts).T
         a, b = 1 + hits, 1 + seen - hits
-        scale = profit / max(arms, rest + 1) * weight / (1 + _TAUGHT * seen)
+        scale = profit / max(arms, rest + 1) * weight / (1 + _TAUGHT * n[cell])
         low, high = mean, 1.0
         for _ in range(40):
             u = 0.5 * (low + high)

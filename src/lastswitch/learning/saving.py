@@ -23,6 +23,8 @@ from lastswitch.files import bandit_from_dict, bandit_to_dict
 from lastswitch.learning.chooser import Chooser
 from lastswitch.learning.policy import REGISTRY, Policy
 from lastswitch.learning.rotation_prior import Prior
+from lastswitch.rules import from_dict
+from lastswitch.rules.records import Counting, Succession
 
 try:
     import fcntl
@@ -129,7 +131,7 @@ def policy_class(name: str) -> type[Policy]:
 def encode(value: Any) -> Any:
     """Return ``value`` with what JSON lacks written as tagged objects.
 
-    That is arrays, infinite floats, bandits, priors and policy factories (a class, or a
+    That is arrays, infinite floats, bandits, rules, priors and policy factories (a class, or a
     :func:`functools.partial` of one).
 
     Examples
@@ -147,6 +149,8 @@ def encode(value: Any) -> Any:
         return pack_array(value)
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Counting | Succession):
+        return {"$rule": value.to_dict()}
     if isinstance(value, Bandit):
         return {"$bandit": bandit_to_dict(value)}
     factory = value if isinstance(value, partial) else partial(value) if callable(value) else None
@@ -170,6 +174,8 @@ def decode(value: Any) -> Any:
         return float(value["$float"])
     if "$prior" in value:
         return Prior(*decode(value["$prior"]))
+    if "$rule" in value:
+        return from_dict(value["$rule"])
     if "$bandit" in value:
         return bandit_from_dict(value["$bandit"])
     if "$factory" in value:

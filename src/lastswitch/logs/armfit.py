@@ -23,6 +23,7 @@ from lastswitch.logs.estimates import (
     pool_starts,
 )
 from lastswitch.logs.within import Fitted, Strata, fit_within, strata_of
+from lastswitch.states import column
 
 Side = Literal["rest", "streak"]
 #: The pool of every column, -1 for a column without events.
@@ -126,8 +127,16 @@ class ArmReading(NamedTuple):
 
     def column(self, tau: int) -> int:
         """Return the column that stands for ``tau``: beyond the deepest seen, the deepest."""
-        side, begin = (self.rest, 1) if tau > 0 else (self.streak, 1 + self.depth)
-        return begin + min(abs(tau), max(len(side.values), 1)) - 1
+        deepest = max(len((self.rest if tau > 0 else self.streak).values), 1)
+        return 1 + column(max(min(tau, deepest), -deepest), self.depth, deepest)
+
+    def pulls_at(self, tau: int) -> Floats:
+        """Return how each group of subjects pulls at what ``tau`` pays; nobody where not known."""
+        side = self.rest if tau > 0 else self.streak
+        known = np.flatnonzero(side.known)
+        if not len(known) or not self.known_at(tau):
+            return np.zeros(len(side.pulls))
+        return np.asarray(side.pulls[:, min(abs(tau) - 1, known[-1])])
 
     def known_at(self, tau: int) -> bool:
         """Say whether the log knows the state ``tau``, or a level that holds on to it."""

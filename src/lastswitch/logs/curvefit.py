@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lastswitch._listing import counted
 from lastswitch.bandit import Bandit
 from lastswitch.logs.armfit import ArmFit, FitRules, fit_arm
 from lastswitch.logs.counts import Counts
@@ -113,8 +114,8 @@ class CurveFit:
     def __str__(self) -> str:
         """Return what was found, in words."""
         lines = [
-            f"{self.summary.plays:,} plays of {len(self.arms)} arms by "
-            f"{self.summary.subjects:,} subjects, mean reward {self.log_mean:.4f}",
+            f"{counted(self.summary.plays, 'play')} of {counted(len(self.arms), 'arm')} by "
+            f"{counted(self.summary.subjects, 'subject')}, mean reward {self.log_mean:.4f}",
             *self.summary.notices,
         ]
         for arm, findings in zip(self.arms, self.findings, strict=True):

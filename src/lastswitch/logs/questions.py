@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from lastswitch._listing import counted
 from lastswitch.logs.armfit import ArmFit, FitRules, read_arm
 from lastswitch.logs.counts import Counts, Floats
 from lastswitch.logs.periods import LEAST, find_period
@@ -222,7 +223,7 @@ def _timed(found: Finding, fitted: ArmFit) -> Finding:
     # The first rest that cannot be told apart from that: a hair's breadth must not add rounds.
     reach = [(state.tau or 0, state.value + max(state.high - state.mean, 0.0)) for state in known]
     back = next((rest for rest, value in reach if value >= goal), reach[-1][0])
-    words = f"{found.words} Nine tenths are back after {back} round{'s' if back > 1 else ''}."
+    words = f"{found.words} Nine tenths are back after {counted(back, 'round')}."
     return replace(found, words=words)
 
 

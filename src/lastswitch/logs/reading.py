@@ -82,14 +82,14 @@ def log_rules(
         )
     if order is not None and every is not None:
         raise LogError(
-            "order and every exclude each other: with every, the clock gives the rounds, and the "
-            "order of events within one does not matter."
+            "order and every exclude each other: the clock gives the rounds then, and the order of "
+            "events within one does not matter."
         )
     if every is None and day_start(day_starts):
-        raise LogError("day_starts cuts the clock, so it needs every, such as every='1d'.")
+        raise LogError("day_starts cuts the clock: say how long a round is, such as every='1d'.")
     if skip is not None and not isinstance(every, str):
         raise LogError(
-            "skip leaves out rounds of the clock, so it needs every, such as every='1d'."
+            "skip leaves out rounds of the clock: say how long a round is, such as every='1d'."
         )
     seed = None
     if isinstance(order, str):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -73,13 +75,15 @@ def open_log(log: LogLike, backend: BackendLike = None, memory: str = "3GB") -> 
 
     ``memory`` is where the embedded engine starts spilling to disk.
     """
-    with _connected(log, backend, memory) as connection:
+    with _connected(log, backend, memory) as connection, _interruptible():
         lost: Callable[[], list[str]] = list
         if isinstance(log, str | Path) or _is_list_of_paths(log):
             paths, kind = _files(log)
             _refuse_long_lines(paths, kind)
             try:
                 table, lost = _read(connection, paths, kind)
+            except load_extra("duckdb", "logs").InterruptException:
+                raise
             except load_extra("duckdb", "logs").Error as error:
                 reason = str(error).splitlines()[0].removesuffix(".")
                 raise LogError(
@@ -89,6 +93,20 @@ def open_log(log: LogLike, backend: BackendLike = None, memory: str = "3GB") -> 
         else:
             table = _as_table(log)
         yield Source(table, connection, lost)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C inside the engine end a call as it does anywhere else.
+
+    The engine notices it first, stops its query, and says so in an error of its own.
+    """
+    try:
+        yield
+    except (RuntimeError, load_extra("duckdb", "logs").InterruptException) as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _read(connection: Any, paths: list[str], kind: Format) -> tuple[Table, Callable[[], list[str]]]:
@@ -213,6 +231,8 @@ def _spark_session() -> Iterator[Any]:
     if running is not None:
         yield running
         return
+    # Its workers are to be this Python, with what is installed here, not any other on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Local mode talks to itself only: every socket is bound to the loopback address.
     session = (
         sql.SparkSession.builder.master("local[*]")

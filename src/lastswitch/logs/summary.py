@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lastswitch._listing import counted, first_dozen
 from lastswitch.logs.cleaning import BadRows, bad_row_hints
 from lastswitch.logs.reading import Scale
 
@@ -15,7 +16,6 @@ CAUTION = (
 )
 #: Random orders tried where events of one time have none.
 ORDERS = 5
-_SHOWN = 6
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,13 @@ class LogSummary:
         found += [f"to read more of them: {hint}" for hint in bad_row_hints(self.bad)]
         if self.merged:
             found.append(
-                f"joined: {self.merged:,} events to another of their subject, arm and round"
+                f"joined: {counted(self.merged, 'event')} to another of their subject, arm and "
+                "round"
             )
         if self.copies:
             found.append(
-                f"kept: {self.copies:,} rows that equal another in every column; if they are "
-                "copies, say copies='drop'"
+                f"kept: {counted(self.copies, 'row')} equal to another in every column; if "
+                "they are copies, say copies='drop'"
             )
         if self.unordered:
             found.append(f"not answered: {self.unordered}")
@@ -100,6 +101,4 @@ class LogSummary:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(map(repr, names[:_SHOWN]))
-    more = len(names) - _SHOWN
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return first_dozen([repr(name) for name in names])

@@ -79,8 +79,8 @@ def coin_counts(disguise: str, seed: int, *, subjects: int = 200, order: int = 0
 
     Examples
     --------
-    >>> coin_counts("choosers", seed=1, subjects=50).events.sum()
-    2000.0
+    >>> int(coin_counts("choosers", seed=1, subjects=50).events.sum())
+    2000
     """
     rng = stream(seed, "logs", "coin counts", disguise, order)
     rows = DISGUISES[disguise](stream(seed, "logs", "coin flips", disguise), subjects)

@@ -126,7 +126,8 @@ class Readings:
         say; what they pay is taken from ``counts``, which are centred and may be of other subjects.
         A state is read by itself here even where the curve has levelled off (endless streaks
         apart), for a level that nothing speaks against need not be one. States the fit does not
-        know pay their lower bound; one that ``counts`` have not seen pays what the fit says.
+        know pay their lower bound; one that ``counts`` have not seen pays what the fit says, and is
+        as sure as it is there.
         """
         visits = Counter(cycle_cells(rounds))
         plays = sum(visits.values())
@@ -140,6 +141,7 @@ class Readings:
                 at = _columns(reading, tau)
                 if not seen[at].any():
                     value += many / plays * (float(reading.fit.curve(tau)) - self._usual)
+                    pulls += many / plays * reading.pulls_at(tau)
                 else:
                     share = seen[at] / seen[at].sum()
                     wanted += many / plays * sum_by(reading.pools[at], share, len(wanted))

@@ -16,16 +16,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lastswitch._kernels import announce
+from lastswitch.planning import stages
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import Automata, block_automata, count_states, plain_automata
-from lastswitch.planning.beam import advance
 from lastswitch.planning.greedy import greedy_block, plain_bound
 from lastswitch.planning.params import DEFAULT, SearchParams
 from lastswitch.planning.plan import Plan, Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.record import ROUNDING
-from lastswitch.planning.search import Search, ready
+from lastswitch.planning.search import Search
 from lastswitch.planning.tiny import solve_tiny
 
 
@@ -53,15 +52,15 @@ def solve(
     n_arms, length = problem.first.shape
     few = n_arms <= params.tiny_arms and length <= params.tiny_slots
     if few or n_arms**length <= params.tiny_blocks:
-        announce("planning", advance)
+        loading = stages.seconds_of(stages.ready_to_be_tiny)
         block, value = solve_tiny(plain_automata(problem), ROUNDING, params)
         if value == value:  # else it gave up
-            return Solution(block, value)
-    ready()  # no time limit pays for compiling
+            return Solution(block, value, loading=loading)
+    loading = stages.seconds_of(stages.ready_to_build)  # no time limit pays for compiling
     began = time.perf_counter()
     states, seconds = count_states(problem), math.inf if time_limit is None else time_limit
     if states > min(params.most_states, params.states_per_second * seconds):
-        return Solution(greedy_block(problem), plain_bound(problem))
+        return Solution(greedy_block(problem), plain_bound(problem), loading=loading)
     automata = block_automata(problem)
     if time_limit is not None:
         time_limit -= time.perf_counter() - began
@@ -74,9 +73,9 @@ def solve(
         prices=None if warm is None else warm.prices,
         params=params,
     )
-    if time.perf_counter() - began < seconds:
-        return found
-    return found._replace(bound=min(found.bound, plain_bound(problem)))
+    if time.perf_counter() - began - found.loading >= seconds:
+        found = found._replace(bound=min(found.bound, plain_bound(problem)))
+    return found._replace(loading=found.loading + loading)
 
 
 def solve_automata(
@@ -124,7 +123,6 @@ def solve_automata(
     >>> solve_automata(arm, beat=0.75).block, solve_automata(arm, beat=0.75).bound
     (array([], dtype=int64), 0.75)
     """
-    ready()
     search = Search(automata, gap, time_limit, progress, beat, params or DEFAULT)
     if start_block is not None and len(start_block) == automata.length:
         search.offer(np.asarray(start_block))
@@ -136,4 +134,4 @@ def solve_automata(
             raise
         interrupted = True
     block = np.empty(0, np.int64) if search.block is None else search.block
-    return Solution(block, search.reported_bound(), search.price, interrupted)
+    return Solution(block, search.reported_bound(), search.price, interrupted, search.loading)

@@ -73,6 +73,12 @@ class Clock:
         if self._whole is not None:
             self._whole.stop()
 
+    def forgive(self, seconds: float) -> None:
+        """Leave these out: kernels were compiled or loaded meanwhile."""
+        self.deadline += seconds
+        if self._whole is not None:
+            self._whole.forgive(seconds)
+
     @contextmanager
     def ending(self) -> Iterator[None]:
         """Leave what is inside when the time is over, or on Ctrl-C, which ends the call soon.

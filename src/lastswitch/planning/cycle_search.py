@@ -206,6 +206,7 @@ class _Search:
         problem = BlockProblem.from_bandit(few, self.length, "unknown")
         for _ in range(SCOUT_BLOCKS):
             found = solve(problem, gap=SCOUT_GAP, time_limit=until.limit)
+            until.forgive(found.loading)
             block = [int(arm) for arm in found.block]
             self.offer([users[arm] for arm in block])
             if found.interrupted:
@@ -246,6 +247,7 @@ class _Search:
             progress=tell,
             beat=self.value,
         )
+        self.clock.forgive(found.loading)
         self.interrupted |= found.interrupted
         if len(found.block):
             self.offer([users[arm] for arm in found.block])

@@ -36,13 +36,15 @@ Tell = Callable[[float, float, float], None]
 class Solution(NamedTuple):
     """What a solver hands back: a block, a bound on the best value, and prices to start from.
 
-    ``interrupted`` tells a caller that plans on whether Ctrl-C ended the search.
+    ``interrupted`` tells a caller that plans on whether Ctrl-C ended the search, and ``loading``
+    for how many seconds kernels were compiled or loaded, which no time limit counts.
     """
 
     block: IntArray | Sequence[int]
     bound: float
     prices: FloatArray | None = None
     interrupted: bool = False
+    loading: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

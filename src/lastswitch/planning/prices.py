@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import ONE, bare, bare_inner, index
+from lastswitch._kernels import ONE, bare, bare_inner, hot, index
 from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
@@ -222,7 +222,7 @@ def sweep(m: Machines, at: FloatArray, worth: FloatArray) -> None:
             worth[s] = best
 
 
-@bare_inner
+@hot
 def claim(
     m: Machines, at: FloatArray, worth: FloatArray, slope: FloatArray, paths: ShareArray
 ) -> float:
@@ -249,7 +249,7 @@ def claim(
     return bound
 
 
-@bare_inner
+@hot
 def move(descent: Descent, reach: float, back: bool) -> None:
     """Move the trial prices by ``reach`` / |dir|^2 along the direction, or go back to the best."""
     price, trial, slope, direction = descent.price, descent.trial, descent.slope, descent.direction

@@ -7,9 +7,11 @@ fraction of a millisecond each, Python would take longer than they do.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from lastswitch._kernels import bare, bare_inner
+from lastswitch._kernels import bare, hot
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.beam import (
@@ -32,7 +34,7 @@ from lastswitch.planning.selection import CUT, DROPPED, FLOOR, Found
 #: may differ by, and as a share of the value.
 VALUE, BOUND, ROUNDING, GAP = 0, 1, 2, 3
 #: More work than any beam takes. (Of a plain integer's value Numba would make a type.)
-AT_ONCE = np.int64(1 << 60)
+AT_ONCE: Any = np.int64(1 << 60)
 
 
 def first_round(
@@ -100,7 +102,7 @@ def go_through(
             return
 
 
-@bare_inner
+@hot
 def lowered(record: FloatArray, bound: float) -> bool:
     """Take note of a bound on what is better than the best; tell whether it is close enough."""
     record[BOUND] = min(record[BOUND], max(bound, record[VALUE]))
@@ -108,7 +110,7 @@ def lowered(record: FloatArray, bound: float) -> bool:
     return bool(record[BOUND] <= record[VALUE] + enough)
 
 
-@bare_inner
+@hot
 def trace(
     guide: Guide,
     nodes: Nodes,

@@ -31,7 +31,7 @@ def calendar(plan: Plan) -> str:
     >>> from lastswitch.planning.plan import Plan
     >>> print(calendar(Plan((0, 1, 1, 0, 1, 1), 2.0, 2.0, names=("jazz", "talk"))))
     6 rounds, worth 2 (0.333 per round), proven optimal
-      1-6  jazz  talk  talk  jazz  talk  talk
+      0-5  jazz  talk  talk  jazz  talk  talk
     jazz: 2 plays; at most once every 3 rounds
     talk: 4 plays; at most 2 in a row, then at least 1 round of rest
     """
@@ -151,7 +151,7 @@ def draw(plan: Plan, ax: Axes | None = None) -> Axes:
         names = [legible(plan.names[arm], 18) for arm in shown]
         axes.set_yticks(range(len(shown)), names, fontfamily=fonts())
         axes.set_ylim(len(shown) - 0.5, -0.6)
-        axes.set_xlim(0.3, length + 0.7)
+        axes.set_xlim(-0.7, length - 0.3)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("round" + (" of the cycle" if plan.repeats else ""))
         axes.grid(False)
@@ -180,11 +180,11 @@ def _lane(axes: Axes, plan: Plan, arm: int, lane: int, offers: object) -> None:
 
     height = 0.8
     level = np.asarray(offers)
-    rounds = np.arange(1, len(level) + 1)
+    rounds = np.arange(len(level))
     floor = lane + height / 2
     hue = colour(arm)
     axes.axhline(floor, color=MUTED, linewidth=0.5, zorder=1)
-    edges = np.append(rounds - 0.5, len(level) + 0.5)
+    edges = np.arange(len(level) + 1) - 0.5
     axes.stairs(floor - height * level, edges, baseline=floor, fill=True, color=hue, alpha=0.13)
     axes.stairs(floor - height * level, edges, baseline=None, color=hue, linewidth=1.0, alpha=0.7)
     played = np.array([arm in arms for arms in plan.rounds])
@@ -197,15 +197,15 @@ def _rows(plan: Plan) -> list[str]:
     words = [" + ".join(plan.names[arm] for arm in arms) or SILENT for arms in plan.rounds]
     width = min(max(map(len, words)), 20 * max(1, max(map(len, plan.rounds))))
     length = len(plan.rounds)
-    label = 2 * len(str(length)) + 1
+    label = 2 * len(str(length - 1)) + 1
     per_row = max(1, min(ROW, (LINE - label - 2) // (width + 2)))
-    rows = []
+    rows = {}
     for begin in range(0, length, per_row):
         some = words[begin : begin + per_row]
-        rounds = f"{begin + 1}-{begin + len(some)}" if len(some) > 1 else f"{begin + 1}"
-        names = "  ".join(f"{_short(word, width):{width}}" for word in some)
-        rows.append(f"  {rounds:>{label}}  {names}".rstrip())
-    return rows
+        rounds = f"{begin}-{begin + len(some) - 1}" if len(some) > 1 else f"{begin}"
+        rows[rounds] = "  ".join(f"{_short(word, width):{width}}" for word in some)
+    label = max(map(len, rows))
+    return [f"  {rounds:>{label}}  {names}".rstrip() for rounds, names in rows.items()]
 
 
 def _runs(slots: list[int], length: int, cycle: bool) -> list[tuple[int, int]]:

@@ -61,6 +61,7 @@ class Record:
         self.automata, self.gap, self.progress, self.params = automata, gap, progress, params
         self.began = self.told = time.perf_counter()
         self.deadline = math.inf if time_limit is None else self.began + time_limit
+        self.loading = 0.0  # seconds spent on compiling or loading kernels, which nobody pays for
         self.block: IntArray | None = None
         self.value, self.bound = beat, math.inf
         self.price: FloatArray | None = None

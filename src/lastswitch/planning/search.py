@@ -17,19 +17,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lastswitch._kernels import announce
 from lastswitch.errors import ProblemError
-from lastswitch.planning import products
+from lastswitch.planning import products, stages
 from lastswitch.planning._tables import FloatArray, IntArray
-from lastswitch.planning.automata import block_automata
-from lastswitch.planning.beam import Beam, advance
-from lastswitch.planning.bundle import Bundle
+from lastswitch.planning.beam import Beam
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.lineup import Lineup
 from lastswitch.planning.machines import Machines, as_machines, compact, minimal
 from lastswitch.planning.neighbourhood import Neighbourhoods
 from lastswitch.planning.prices import Prices, best_pays
-from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.quick import first_round
 from lastswitch.planning.record import Done, Reached, Record
 
@@ -37,40 +33,6 @@ from lastswitch.planning.record import Done, Reached, Record
 PAIR_WORK, TRY_WORK = 30, 60_000
 #: Bytes that a state of a product takes while it is made.
 STATE_BYTES = 400
-_PROBLEM = BlockProblem([[0.5]] * 2, [[0.1]] * 2, [[0.2, 0.3]] * 2)
-
-
-@functools.lru_cache(maxsize=1)
-def ready() -> None:
-    """Compile the kernels of every search, or load them, before any clock starts."""
-    announce("planning", advance)
-    prices = Prices(_example())
-    fixed(prices, -math.inf)
-    Beam(prices.machines, np.arange(2), 1, prices.worth, prices.price).run(-math.inf, 1)
-
-
-@functools.lru_cache(maxsize=1)
-def ready_to_pair() -> None:
-    """Compile or load what only searches that take machines together need."""
-    products.merged(Prices(_example()), 0, 1, 1, -math.inf, 100)
-
-
-@functools.lru_cache(maxsize=1)
-def ready_to_grow() -> None:
-    """Compile or load what only searches that are not over soon need."""
-    prices = Bundle(_example())
-    prices.descend(0.0, 1)
-    products.rivals(prices, None, 0.0, 100)
-    automata = block_automata(_PROBLEM)
-    price, claims = np.zeros(automata.length), np.zeros((automata.n_arms, automata.length))
-    Neighbourhoods(automata).improved(np.array([0, 1]), price, claims, 0.0)
-
-
-def _example() -> Machines:
-    """Return some machines, the smallest that all kernels can work on."""
-    machines = compact(block_automata(_PROBLEM))
-    assert machines is not None
-    return machines
 
 
 class Search(Record):
@@ -79,7 +41,8 @@ class Search(Record):
     Examples
     --------
     >>> from lastswitch.planning.params import DEFAULT
-    >>> search = Search(block_automata(_PROBLEM), 0.0, None, None, -math.inf, DEFAULT)
+    >>> from lastswitch.planning.automata import block_automata
+    >>> search = Search(block_automata(stages.EXAMPLE), 0.0, None, None, -math.inf, DEFAULT)
     >>> search.run()
     >>> search.value, search.bound
     (0.5, 0.5)
@@ -108,7 +71,7 @@ class Search(Record):
     def _go_on(self, lineup: Lineup, width: int) -> None:
         """Better prices, better blocks and a growing product, then a wider beam, for ever."""
         params, d = self.params, lineup.machines.length
-        self._load(ready_to_grow)
+        self._load(stages.ready_to_grow)
         lineup = self.lineup = lineup.bundled()
         self._descend(lineup, params.bundle_steps)
         self._trim(lineup)
@@ -146,7 +109,9 @@ class Search(Record):
         small = a.length * a.n_arms <= self.params.large
         if small and min(a.idle[:end].min(), a.pull[:end].min()) >= 0:
             self._plain = self._free = True
+            self._load(stages.ready_to_hurry)
             return as_machines(a)  # nothing is forbidden, so there are no dead ends
+        self._load(stages.ready_to_widen)
         machines = compact(a, self.pause)
         if machines is None:
             raise ProblemError("some arm can neither idle nor be pulled to the end of the block.")
@@ -207,6 +172,7 @@ class Search(Record):
         self._sharpen()
         self.lower(lineup, bound)
         self.check(lineup)
+        self._load(stages.ready_to_widen)
         self._trim(lineup)
         return params.narrow * params.widen
 
@@ -262,7 +228,7 @@ class Search(Record):
         Less than growing one product does, but in no time.
         """
         params = self.params
-        self._load(ready_to_pair)
+        self._load(stages.ready_to_pair)
         limit = min(limit, int(params.pair_growth * len(lineup.machines.idle)))
         taken, failed = set(), 0
         for arm, rival in products.pairs(lineup.prices.claims, lineup.members, params):
@@ -320,6 +286,8 @@ class Search(Record):
             if lineup.prices.exhausted:
                 break
         states = len(lineup.prices.worth)
+        if lineup.aim > self.floor:  # what is left above the aim may well lead to blocks below it
+            self._beam(lineup, params.free_width, self.floor)
         if states > params.merge_beam:
             self._beam(lineup, params.narrow + states // 100)
             self._trim(lineup, params.merge_trim)
@@ -345,36 +313,42 @@ class Search(Record):
         """
         if math.isinf(self.deadline) or self.blurred or not self.answered:
             return
+        share = self.params.aim_share
+        large = self.automata.n_arms * self.automata.length > self.params.large
+        most = self.params.aim_most if large else 0.0
         while self.bound - self.value > self.params.aim_gap * abs(self.value):
-            aim = self.value + self.params.aim_share * (self.bound - self.value)
-            copy = lineup.bundled(aim)
+            copy = lineup.bundled(self.value + share * (self.bound - self.value))
             try:
                 self._trim(copy, math.inf)
                 self._grow(copy, limit)
             except Reached:
+                share = self.params.aim_share
                 continue
-            return
+            if share > most:
+                return
+            share = 0.5 + 0.5 * share
 
     def _plan_anew(self, lineup: Lineup) -> None:
-        """Plan a few arms at a time anew, until that fails as often as there are arms.
+        """Plan a few arms at a time anew, until that has failed again and again.
 
         At most as much work as everything before: where the incumbent is the best block, all of
-        this is in vain.
+        this is in vain. If it was, it goes on with more arms at a time when it is called again.
         """
         if self.blurred or not self.answered or self.block is None:
             return
-        failures, most, claims = 0, 2 * self.work, lineup.arm_claims()
-        while failures < self.params.free_tries * self.automata.n_arms and self.work < most:
-            better, work = self._around.improved(
-                self.block, lineup.prices.price, claims, self.rounding
-            )
+        before, failures, most = self.value, 0, 2 * self.work
+        around, claims = self._around, lineup.arm_claims()
+        while failures < around.patience and self.work < most:
+            better, work = around.improved(self.block, lineup.prices.price, claims, self.rounding)
             self.work += TRY_WORK + work
             failures += 1
             if better is not None:
-                before = self.value
+                value = self.value
                 self.offer(better)
-                failures = 0 if self.value > before else failures
+                failures = 0 if self.value > value else failures
             self.check(lineup)
+        if self.value == before:
+            around.widen()
         self._trim(lineup)
 
     @functools.cached_property
@@ -383,17 +357,17 @@ class Search(Record):
 
     def _load(self, ready: Callable[[], None]) -> None:
         """Compile or load what easy problems do not need; that costs no time of the caller's."""
-        began = time.perf_counter()
-        ready()
-        self.deadline += time.perf_counter() - began
+        seconds = stages.seconds_of(ready)
+        self.deadline += seconds
+        self.loading += seconds
 
-    def _beam(self, lineup: Lineup, width: int) -> None:
-        """Run one pass of the beam and take its block and its bound."""
+    def _beam(self, lineup: Lineup, width: int, floor: float | None = None) -> None:
+        """Run one pass of the beam, above the lineup's floor or another; take block and bound."""
         prices = lineup.prices
         beam = Beam(
             *(prices.machines, lineup.twins, width, prices.worth, prices.price, self.params)
         )
-        floor = self.give_up(lineup)
+        floor = self.give_up(lineup) if floor is None else floor
         while not beam.run(floor, self.params.slice):
             self.lower(lineup, beam.open_bound())
             self.check(lineup)

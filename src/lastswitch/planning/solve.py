@@ -140,6 +140,7 @@ def plan_block(
         raise PlanError(f"params are those of solver='certified', and solver is {solver!r}.")
     if params is not None and not isinstance(problem, BlockProblem):
         raise PlanError("params are those of plain blocks; planning under rules takes none.")
+    module = importlib.import_module(SOLVERS[solver])
     began = time.perf_counter()
     options = {} if params is None else {"params": params}
     with reporter(progress, "planning") as report:
@@ -156,11 +157,10 @@ def plan_block(
             )
         if warm is not None and not warm.block:
             warm = None  # of several plays a round: of no use here
-        module = importlib.import_module(SOLVERS[solver])
         solution: Solution = module.solve(
             problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm, **options
         )
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - began - solution.loading
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)
 
 

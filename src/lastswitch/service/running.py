@@ -7,6 +7,8 @@ import logging
 import os
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -121,3 +123,57 @@ def from_environment() -> Any:
     logging.basicConfig(level=level, stream=sys.stderr, format="%(message)s")
     access = Access(tuple(settings["hosts"]), settings["loopback"], Limits(**settings["limits"]))
     return Service(Database(settings["database"], settings["synchronous"]), access).application()
+
+
+class background:  # noqa: N801 - used like a function
+    """Serve rotations from a thread of this process, to try things out.
+
+    Parameters
+    ----------
+    files
+        Rotations' files.
+    database
+        A file for SQLite or a URL of PostgreSQL; by default a file beside the first rotation.
+
+    Attributes
+    ----------
+    url, key
+        Where it is, and a key that writes.
+
+    Examples
+    --------
+    ::
+
+        with background("station.toml") as service:
+            pull = ls.Client(service.url, service.key).ask("ann")
+    """
+
+    def __init__(self, *files: str | os.PathLike[str], database: str | None = None) -> None:
+        prepared = prepare([Path(file) for file in files], database)
+        self.key = prepared.key or make_key(prepared.database, label="background")
+        service = Service(prepared.database)
+        self._server = uvicorn.Server(
+            uvicorn.Config(service.application(), port=0, log_level="warning", access_log=False)
+        )
+        self._thread = threading.Thread(
+            target=self._server.run, name="lastswitch-background", daemon=True
+        )
+        self._thread.start()
+        while not self._server.started:
+            if not self._thread.is_alive():
+                raise ServiceError("the service could not be started; see the log.")
+            time.sleep(0.01)
+        service.worker.ready.wait()
+        port = self._server.servers[0].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+
+    def stop(self) -> None:
+        """Answer what waits, and end."""
+        self._server.should_exit = True
+        self._thread.join()
+
+    def __enter__(self) -> background:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()

@@ -135,7 +135,6 @@ class Compiled:
         --------
         >>> from lastswitch import rules as r
         >>> from lastswitch.planning.problem import BlockProblem
-        from lastswitch.planning.terminal import Terminal
         >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
         >>> arms = compiled(RuledProblem(block, rules=[r.apart([0, 1], 2)], plays=(0, 1)))
         >>> arms.value(((0,), (), (1,))), arms.value(((0,), (0,), ()))

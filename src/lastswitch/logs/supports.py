@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lastswitch._listing import counted
 from lastswitch.logs.cycles import ENDLESS, cycle_cells, rounds_of
 
 if TYPE_CHECKING:
@@ -36,8 +37,17 @@ class Support:
         if self.tau == ENDLESS:
             return "repeated for ever"
         if self.tau > 0:
-            return f"after {self.tau} round{'s' if self.tau > 1 else ''} of rest"
+            return f"after {counted(self.tau, 'round')} of rest"
         return f"after {-self.tau} in a row" if self.tau < -1 else "repeated once"
+
+    @property
+    def rests(self) -> str:
+        """What these plays rest on, in words."""
+        return _rests(self.events, self.subjects)
+
+
+def _rests(events: int, subjects: int) -> str:
+    return f"{counted(events, 'event')} of {counted(subjects, 'subject')}"
 
 
 def support(fit: CurveFit, plan: Plan | Sequence[int] | Sequence[str]) -> tuple[Support, ...]:
@@ -65,8 +75,10 @@ def _support(arm: ArmFit, tau: int, plays: int) -> Support:
     return Support(arm.name, tau, plays, state.seen, state.subjects, state.known, beyond)
 
 
-def support_words(found: Sequence[Support], rounds: int) -> list[str]:
+def support_words(found: Sequence[Support], rounds: int, blurred: int = 0) -> list[str]:
     r"""Return what to say of a rotation's evidence, a sentence a line.
+
+    ``blurred`` is the longest rest that events without an order leave untold.
 
     Examples
     --------
@@ -78,21 +90,18 @@ def support_words(found: Sequence[Support], rounds: int) -> list[str]:
     weak = [one for one in found if not one.known]
     if not weak:
         least = min(found, key=lambda one: one.events)
-        return [
-            f"Every play rests on at least {least.events:,} events of {least.subjects:,} subjects "
-            f"({least.arm} {least.state})"
-        ]
+        return [f"Every play rests on at least {least.rests} ({least.arm} {least.state})"]
     plays, events = sum(one.plays for one in weak), sum(one.events for one in weak)
-    subjects = max(one.subjects for one in weak)
-    lines = [
-        f"{plays} of {rounds} plays rest on {events:,} events of {subjects:,} subjects: the log "
-        "cannot support this rotation"
-    ]
+    rests = _rests(events, max(one.subjects for one in weak))
+    lines = [f"{plays} of {rounds} plays rest on {rests}: the log cannot support this rotation"]
     lines += [
-        f"  {one.arm} {one.state}: {one.plays} plays, {one.events:,} events of "
-        f"{one.subjects:,} subjects"
-        for one in weak[:6]
+        f"  {one.arm} {one.state}: {counted(one.plays, 'play')}, {one.rests}" for one in weak[:6]
     ]
     if len(weak) > 6:
         lines.append(f"  and {len(weak) - 6} more")
+    if blurred:
+        lines.append(
+            "  Which of the events that share a time came first is not in the log: streaks, and "
+            f"rests up to {counted(blurred, 'round')}, are unknown however often seen"
+        )
     return lines

@@ -26,6 +26,7 @@ from lastswitch.logs.cycles import cycle_cells, rounds_of
 from lastswitch.logs.fitting import check_rules
 from lastswitch.logs.reading import ScaleRule, log_rules, read_log
 from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log
+from lastswitch.states import column
 
 if TYPE_CHECKING:
     from ibis.expr.types import Column, Table
@@ -182,14 +183,14 @@ class _Sums:
 
 
 def _name(cell: Cell, depth: Depth) -> str:
-    arm, column = cell
-    if column == 0:
+    arm, place = cell
+    if place == 0:
         return f"{arm!r} on its first play"
-    if column <= depth.rest:
-        more = " or more" if column == depth.rest else ""
-        return f"{arm!r} after {column}{more} rounds of rest"
-    more = " or more" if column == depth.rest + depth.streak else ""
-    return f"{arm!r} after {column - depth.rest}{more} plays in a row"
+    if place <= depth.rest:
+        more = " or more" if place == depth.rest else ""
+        return f"{arm!r} after {place}{more} rounds of rest"
+    more = " or more" if place == depth.rest + depth.streak else ""
+    return f"{arm!r} after {place - depth.rest}{more} plays in a row"
 
 
 def subject_group(subject: Column) -> Column:
@@ -257,7 +258,7 @@ def _visits(target: Any, sums: _Sums, least: int, rounds: int, seed: int) -> Cou
     if hasattr(target, "ask"):
         return _policy_visits(target, sums, least, rounds, seed)
     cells = cycle_cells(rounds_of(target, sums.names))
-    return Counter((sums.names[arm], _column(tau, sums.depth)) for arm, tau in cells)
+    return Counter((sums.names[arm], 1 + column(tau, *sums.depth)) for arm, tau in cells)
 
 
 def _policy_visits(policy: Any, sums: _Sums, least: int, rounds: int, seed: int) -> Counter[Cell]:
@@ -273,17 +274,13 @@ def _policy_visits(policy: Any, sums: _Sums, least: int, rounds: int, seed: int)
         gap = now - last[arm] if arm in last else None
         run = run + 1 if gap == 1 else 0
         tau = 0 if gap is None else (-run if run else gap - 1)
-        cell = (sums.names[arm], _column(tau, sums.depth) if tau else 0)
+        cell = (sums.names[arm], 1 + column(tau, *sums.depth) if tau else 0)
         sums.require(Counter([cell]), least)
         visits[cell] += 1
         last[arm] = now
         mean = sums.mean(cell)
         policy.tell(pull.id, float(rng.random() < mean) if sums.binary else mean)
     return visits
-
-
-def _column(tau: int, depth: Depth) -> int:
-    return min(tau, depth.rest) if tau > 0 else depth.rest + min(-tau, depth.streak)
 
 
 def _rounds_stood(
@@ -315,7 +312,7 @@ def _standing(states: Table, depth: Depth, cells: list[Cell]) -> Table:
         marks[f"begin{number}"] = ibis.ifelse(starts, rounds["round"], empty).max().over(before)
     seen = rounds.mutate(group=subject_group(rounds.subject), **marks)
     sums = {}
-    for place, (arm, column) in enumerate(cells):
+    for place, (arm, wanted) in enumerate(cells):
         last, begin = (seen[f"{mark}{arms.index(arm)}"] for mark in ("last", "begin"))
         gap = seen["round"] - last
         at = ibis.cases(
@@ -323,7 +320,7 @@ def _standing(states: Table, depth: Depth, cells: list[Cell]) -> Table:
             (gap > 1, ibis.least(gap - 1, depth.rest)),
             else_=depth.rest + ibis.least(last - begin + 1, depth.streak),
         )
-        sums[f"cell{place}"] = (at == column).cast("int64").sum()
+        sums[f"cell{place}"] = (at == wanted).cast("int64").sum()
     return seen.group_by("group").aggregate(**sums)
 
 
