@@ -14,7 +14,7 @@ from lastswitch.logs import CurveFit, predicted_gain, simulate, support
 from lastswitch.logs.cycles import rounds_of
 from lastswitch.logs.questions import pooled_contrast
 from lastswitch.logs.within import strata_of
-from lastswitch.logs.worlds import coin_fit, count_plays, fit_plays
+from lastswitch.logs.worlds import coin_counts, coin_fit, count_plays, fit_plays
 from lastswitch.logs.worths import Readings
 from lastswitch.states import column
 
@@ -108,7 +108,8 @@ def coins_of(task: tuple[str, int, int]) -> dict[str, Any]:
     """Look for effects in one log of coin flips, and predict a gain where there is none."""
     disguise, seed, again = task
     fit = coin_fit(disguise, seed)
-    found = _prediction(fit, coin_fit(disguise, again), 0.0)
+    fresh = fit_plays(coin_counts(disguise, again))  # asked for a value, not for answers
+    found = _prediction(fit, fresh, 0.0)
     found["alarm"] = any(one.answer in ("yes", "reverse") for row in fit.findings for one in row)
     found["pooled alarm"] = _pooled_alarm(fit)
     return found

@@ -7,7 +7,6 @@
 - *Drifting*: all curves move slowly, from one bandit to another.
 - *Arriving*: a fourth arm is added after a third of the rounds.
 - *Subjects*: curves that are a blend of common ones and of the subject's own.
-- *Ruled*: what is earned of the ruled optimum, and how often a rule is broken.
 
 Run ``python -m benchmarks.worlds [--quick] [--part PART]``, the parts called as above.
 """
@@ -24,13 +23,12 @@ from numpy.typing import NDArray
 import lastswitch as ls
 from benchmarks._table import keep, print_table
 from benchmarks.learning import FAMILIES, SHAPES, Case, shares
-from lastswitch import rules as r
 from lastswitch._random import stream
 from lastswitch.families import random_bandit
 from lastswitch.learning import RAWUCB
 
 Tables = tuple[NDArray[np.float64], NDArray[np.float64]]
-PARTS = ("held-out", "moving", "drifting", "arriving", "subjects", "ruled")
+PARTS = ("held-out", "moving", "drifting", "arriving", "subjects")
 #: First seeds of the eight sets; what was tuned was tuned on others (300, 2000, …).
 HELD_OUT = tuple(range(1100, 1900, 100))
 
@@ -140,35 +138,6 @@ def arriving_table(horizon: int) -> list[dict[str, Any]]:
     ]
 
 
-def ruled_table(decisions: int) -> list[dict[str, Any]]:
-    """Learn under rules; count what is broken by the plain evaluator."""
-    rows = []
-    for name, rules in {
-        "caps and distances": [r.apart(0, 4), r.at_most(2, 3, within=8), r.never_after(2, 2)],
-        "and a duty": [r.apart(0, 4), r.at_most(2, 3, within=8), r.at_least(3, 1, every=7)],
-    }.items():
-        curves = [ls.curves.step(2, 0.9, 0.1), ls.curves.step(3, 0.8)]
-        curves += [ls.curves.constant(0.4), ls.curves.constant(0.3)]
-        bandit, policy = ls.Bandit(curves), ls.RotationUCB(4, rules=rules)
-        best = ls.optimal_average(ls.Bandit(curves, rules=rules)).value
-        rng, means, arms = stream(1, "ruled"), [], []
-        for _ in range(decisions):
-            pull = policy.ask()
-            arms.append((pull.arm,))
-            means.append(float(bandit.mean(pull.arm, pull.tau)))
-            policy.tell(pull.id, bandit.sample(pull.arm, pull.tau, rng))
-        rows.append(
-            {
-                "rules": name,
-                "decisions": decisions,
-                "hard rules broken": sum(len(r.violations(rule, arms)) for rule in rules),
-                "share of the ruled optimum": float(np.mean(means)) / best,
-                "in the last half": float(np.mean(means[decisions // 2 :])) / best,
-            }
-        )
-    return rows
-
-
 def subjects_table(subjects: int, lengths: Sequence[int]) -> list[dict[str, Any]]:
     """Let subjects differ not at all, half, or wholly."""
     rows = []
@@ -247,8 +216,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tables["a slow drift"] = drifting_table(2_400 if quick else 12_000)
     if options.part in ("all", "arriving"):
         tables["an arm that arrives"] = arriving_table(2_400 if quick else 12_000)
-    if options.part in ("all", "ruled"):
-        tables["under rules"] = ruled_table(300 if quick else 10_000)
     if options.part in ("all", "subjects"):
         tables["subjects who differ"] = subjects_table(10, (60,) if quick else (60, 400))
     for title, rows in tables.items():

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+import lastswitch as ls
 from lastswitch import Bandit, Curve, trajectory
 from lastswitch.environment import ENV_ID, LSDEnv
 from lastswitch.errors import BanditError, FileError, MissingExtraError, StateError
 from lastswitch.instances import five_arms, random_bandit
+from lastswitch.planning.ruled.problem import RuledProblem
 
 QUIET = Bandit([Curve([0.2, 0.9], [0.1, 0.0]), Curve([0.4], [0.3])], noise="none", initial=[3, -2])
 
@@ -143,3 +145,21 @@ def test_without_gymnasium_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'gymnasium>=.*the extra 'gym'"):
         import lastswitch.environment  # noqa: F401
+
+
+def test_broken_soft_rules_are_taken_from_the_reward():
+    """The rewards of an episode add up to what its schedule is worth; the cost is told."""
+    bandit = ls.Bandit(
+        [ls.Curve([0.5, 0.9], [0.3]), ls.curves.constant(0.2)],
+        noise="none",
+        rules=[ls.rules.apart(0, 2, cost=0.25), ls.rules.at_least(1, 1, every=3, cost=0.5)],
+    )
+    env = LSDEnv(bandit, horizon=6)
+    env.reset(seed=0)
+    block = [0, 0, 0, 1, 0, 0]
+    steps = [env.step(arm) for arm in block]
+    assert [info["cost"] for *_, info in steps] == [0.0, 0.25, 0.75, 0.0, 0.0, 0.25]
+    problem = RuledProblem.from_bandit(bandit, 6)
+    assert sum(reward for _, reward, *_ in steps) == pytest.approx(
+        problem.value([(arm,) for arm in block])
+    )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lastswitch import (
         blocks as blocks,
         calendar as calendar,
+        cohorts as cohorts,
         curves as curves,
         environment as environment,
         errors as errors,
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
     )
     from lastswitch.calendar import Calendar as Calendar
     from lastswitch.calendar_files import load_calendar as load_calendar
+    from lastswitch.cohorts import (
+        Budget as Budget,
+        CohortPlan as CohortPlan,
+        plan_cohort as plan_cohort,
+    )
     from lastswitch.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
@@ -92,6 +98,7 @@ if TYPE_CHECKING:
         plan_cycle as plan_cycle,
     )
     from lastswitch.schedules import Schedule as Schedule
+    from lastswitch.service.client import Client as Client
     from lastswitch.states import (
         state_after as state_after,
         trajectory as trajectory,
@@ -111,6 +118,7 @@ else:
             ],
             "calendar": ["Calendar"],
             "calendar_files": ["load_calendar"],
+            "cohorts": ["Budget", "CohortPlan", "plan_cohort"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
@@ -142,11 +150,13 @@ else:
                 "plan_cycle",
             ],
             "schedules": ["Schedule"],
+            "service.client": ["Client"],
             "states": ["state_after", "trajectory", "transition"],
         },
         modules=[
             "blocks",
             "calendar",
+            "cohorts",
             "curves",
             "errors",
             "experiments",

@@ -289,6 +289,20 @@ def _groups(
     return checked
 
 
+def checked_names(
+    names: Iterable[str] | None, groups: Mapping[str, Iterable[str | int]] | None, n_arms: int
+) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Return what people call the arms and groups of them.
+
+    Examples
+    --------
+    >>> checked_names(None, {"both": [0, 1]}, n_arms=2)
+    (('arm 0', 'arm 1'), {'both': ('arm 0', 'arm 1')})
+    """
+    labels = _names(names, n_arms)
+    return labels, _groups(groups, labels)
+
+
 def checked_rules(
     rules: Iterable[Rule], names: tuple[str, ...], groups: Mapping[str, Sequence[str]]
 ) -> tuple[Rule, ...]:

@@ -38,8 +38,9 @@ class LSDEnv(gymnasium.Env[IntArray, np.int64]):
 
     If the bandit has rules, ``info["action_mask"]`` says which actions break no hard rule now (1)
     and the others (0) are refused; an episode without a legal action terminates. If a round may be
-    silent (``plays=(0, 1)``) the action after the last arm is silence. Costs of soft rules are no
-    part of the reward.
+    silent (``plays=(0, 1)``) the action after the last arm is silence. What a round breaks of soft
+    rules is taken from its reward and its mean, and stands in ``info["cost"]``: rewards add up to
+    what ``optimal_total`` maximises.
 
     Parameters
     ----------
@@ -97,13 +98,13 @@ class LSDEnv(gymnasium.Env[IntArray, np.int64]):
             raise BanditError(
                 f"an action is an arm from 0 to {self.bandit.n_arms - 1}, got {action!r}."
             )
-        arms = [int(action)] if action < self.bandit.n_arms else []
+        arms, cost = [int(action)] if action < self.bandit.n_arms else [], 0.0
         if self._keeper is not None:
             if not self._keeper.legal(arms):
                 raise BanditError(
                     f"action {action} breaks a rule now; choose one whose info['action_mask'] is 1."
                 )
-            self._keeper.play(arms)
+            cost = self._keeper.play(arms)
         mean = reward = self.bandit.silence
         if arms:
             tau = int(self._states[arms[0]])
@@ -113,9 +114,12 @@ class LSDEnv(gymnasium.Env[IntArray, np.int64]):
             )
         self._states = np.array(states_after(self._states, (tuple(arms),)))
         self._left -= 1
-        info = {"mean": mean} | (self._mask() if self._left else {})
+        info: dict[str, Any] = {"mean": mean - cost}
+        if self._keeper is not None:
+            info["cost"] = cost
+        info |= self._mask() if self._left else {}
         stuck = "action_mask" in info and not np.any(info["action_mask"])
-        return self._states.copy(), reward, stuck, self._left == 0, info
+        return self._states.copy(), reward - cost, stuck, self._left == 0, info
 
     def _mask(self) -> dict[str, Any]:
         """Return which actions break no hard rule, if there are any rules."""

@@ -52,6 +52,10 @@ class RuleError(LastSwitchError, ValueError):
     """A rule that makes no sense, or names what is not there."""
 
 
+class BudgetError(ProblemError):
+    """A budget of a cohort that makes no sense, or that no plans of its subjects can keep."""
+
+
 class PlanError(LastSwitchError, ValueError):
     """A plan that contradicts its own certificate, or a call to a planner that makes no sense."""
 
@@ -76,12 +80,29 @@ class LogError(LastSwitchError, ValueError):
     """An event log that cannot be read as one, or cannot support what was asked of it."""
 
 
+class CohortError(LastSwitchError, ValueError):
+    """A table of subjects that cannot be planned: someone twice, no state, an arm unknown."""
+
+
 class CalendarError(LastSwitchError, ValueError):
     """A calendar that cannot be made, a time in none of its rounds, or words it cannot read."""
 
 
 class FileError(LastSwitchError, ValueError):
     """A file that is missing, malformed or of a version this release does not read."""
+
+
+class ServiceError(LastSwitchError, ValueError):
+    """A rotation, a database or a request that the service refuses.
+
+    Of a request, ``problem`` is what the service answered (RFC 9457), and ``status`` its number.
+    """
+
+    def __init__(self, message: str, problem: dict[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.problem = problem or {}
+        status = self.problem.get("status", 0)
+        self.status = status if isinstance(status, int) else 0
 
 
 class InputTypeError(LastSwitchError, TypeError):

@@ -77,7 +77,7 @@ _MOST_STATES = 4_000_000
 
 _TOP_KEYS = (
     *("version", "noise", "sigma", "initial", "arms", "groups", "plays", "silence", "rules"),
-    "calendar",  # which load_calendar reads
+    *("calendar", "serve"),  # which load_calendar and the service read
 )
 #: What an arm may say next to each of the three ways to give its curve.
 _WAYS: Mapping[str, tuple[str, ...]] = {

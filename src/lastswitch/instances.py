@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lastswitch._checks import check_list, check_positive, check_unit, check_whole
+from lastswitch._misspecified import MISSPECIFIED, World, misspecified
 from lastswitch._several import k_delays, k_monotone, k_recovering, play_play_rest
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
@@ -24,7 +25,9 @@ from lastswitch.families import FAMILIES, random_bandit
 __all__ = [
     "FAMILIES",
     "INSTANCES",
+    "MISSPECIFIED",
     "NeverRepeating",
+    "World",
     "blocking",
     "delay_dependent",
     "example_1",
@@ -34,6 +37,7 @@ __all__ = [
     "k_delays",
     "k_monotone",
     "k_recovering",
+    "misspecified",
     "never_repeating",
     "pinwheel",
     "pinwheel_sqrt",

@@ -1,5 +1,8 @@
 """Playing one policy on one bandit."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch.errors import ExperimentError, InputTypeError
 from lastswitch.experiments.simulation import reference_run, simulate
+from lastswitch.planning.ruled.problem import RuledProblem
 from strategies import bandits
 
 
@@ -143,3 +147,82 @@ def test_a_horizon_that_is_not_one_is_refused(horizon):
     """The offending value is repeated."""
     with pytest.raises(ExperimentError, match=f"got {horizon}"):
         simulate(ls.instances.two_arms(), ls.FixedCycle([0, 1], initial=-1), horizon)
+
+
+RULED = ls.Bandit(
+    [ls.Curve([0.4, 0.9], [0.2]), ls.Curve([0.6], [0.5, 0.1]), ls.curves.step(3, 0.8)],
+    rules=[ls.rules.apart(0, 3, cost=0.25), ls.rules.at_most("everyone", 3, within=2)],
+    plays=(0, 2),
+    silence=0.05,
+)
+ROUNDS = [(0, 1), (), (2,), (0, 1), (0,), (1, 2), ()]
+
+
+@pytest.mark.parametrize("noise", ["bernoulli", "gaussian", "none"])
+def test_rounds_of_several_plays_are_simulated_by_definition(noise):
+    """Arms, states and rewards are those of the plain reference, with subjects too."""
+    bandit = replace(RULED, rules=(), noise=noise)
+    for subjects in (1, 3):
+        fast = simulate(bandit, ls.FixedCycle(ROUNDS), 40, seed=3, subjects=subjects)
+        slow = reference_run(bandit, ls.FixedCycle(ROUNDS), 40, seed=3, subjects=subjects)
+        assert fast.rounds == slow.rounds
+        assert (fast.horizon, len(fast.rounds)) == (40, 40 * subjects)
+        for part in ("arms", "taus", "rewards", "sizes"):
+            assert (getattr(fast, part) == getattr(slow, part)).all()
+
+
+def test_a_run_earns_what_the_ruled_problem_says():
+    """Pays, silence and broken soft rules: the definition planners are tested by."""
+    problem = RuledProblem.from_bandit(RULED, len(ROUNDS))
+    run = simulate(RULED, ls.FixedCycle(ROUNDS), len(ROUNDS), seed=1)
+    assert run.rounds == ROUNDS
+    assert run.costs.sum() == pytest.approx(problem.cost(ROUNDS)) == 0.25
+    assert run.mean_total == pytest.approx(problem.value(ROUNDS))
+    assert run.cumulative_means[-1] == pytest.approx(run.mean_total)
+    empty = sum(2 - len(arms) for arms in ROUNDS)
+    assert run.total == pytest.approx(run.rewards.sum() + 0.05 * empty - 0.25)
+
+
+def test_the_optimum_played_out_earns_its_value():
+    """So that regret against it is right; a soft rule is worth breaking here or not."""
+    best = ls.optimal_total(RULED, 12)
+    run = simulate(RULED, ls.FixedCycle(best.rounds, 3), 12)
+    assert run.mean_total == pytest.approx(best.value)
+
+
+def test_costs_of_one_play_a_round_are_taken_from_what_is_earned():
+    """Not from the rewards that the policy is told."""
+    bandit = ls.Bandit([([1.0], [1.0])], noise="none", rules=[ls.rules.apart(0, 2, cost=0.25)])
+    run = simulate(bandit, ls.FixedCycle([0]), 4)
+    assert run.rewards.tolist() == [1.0] * 4
+    assert run.earned.tolist() == [1.0, 0.75, 0.75, 0.75]
+    assert run.total == 3.25
+
+
+def test_a_broken_hard_rule_is_named_with_its_round():
+    """Also of several plays a round and of several subjects."""
+    bandit = replace(RULED, rules=[ls.rules.apart(0, 2)])
+    with pytest.raises(ExperimentError, match=r"in round 4\."):
+        simulate(bandit, ls.FixedCycle(ROUNDS), 10)
+    with pytest.raises(ExperimentError, match=r"in round 4 of subject 0\."):
+        simulate(bandit, ls.FixedCycle(ROUNDS), 10, subjects=2)
+
+
+def test_a_policy_that_plays_more_than_the_bandit_is_refused():
+    """Before anything is played, and with what to build."""
+    bandit = replace(RULED, rules=(), plays=(0, 1))
+    with pytest.raises(ExperimentError, match="plays 0 to 2 arms a round, and this bandit 0 to 1"):
+        simulate(bandit, ls.FixedCycle(ROUNDS), 10)
+    with pytest.raises(ExperimentError, match="1 to 1 arms a round, and this bandit 2 to 2"):
+        simulate(replace(RULED, rules=(), plays=2), ls.FixedCycle([0, 1, 2]), 10)
+    assert simulate(bandit, ls.FixedCycle([0, 1, 2]), 10).sizes.tolist() == [1] * 10
+
+
+def test_comparisons_of_several_plays_have_the_ruled_optimum_for_comparator():
+    """Its own cycle has no regret there, and the curve ends in the optimum's value."""
+    best = ls.optimal_total(RULED, 10).rounds
+    policies = {"optimum": partial(ls.FixedCycle, best, 3), "cycle": partial(ls.FixedCycle, ROUNDS)}
+    found = ls.compare(RULED, policies, 10, 2, n_jobs=1, progress=None)
+    assert found.optimum.curve[-1] == pytest.approx(found.optimum.value)
+    assert found.regret("optimum").mean[-1] == pytest.approx(0.0)
+    assert found.regret("cycle").mean[-1] > 0.1

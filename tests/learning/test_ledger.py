@@ -21,11 +21,11 @@ def test_every_id_leads_to_its_place_and_no_other_does(seed):
         elif kind < 0.8:
             policy.ask(subject, confirm=False)
         elif standing is not None and kind < 0.9:
-            policy.confirm(standing.pull.id)
-            played.append(standing.pull)
+            policy.confirm(standing.pulls[0].id)
+            played.append(standing.pulls[0])
         elif standing is not None:
-            policy.cancel(standing.pull.id)
-            dropped.append(standing.pull)
+            policy.cancel(standing.pulls[0].id)
+            dropped.append(standing.pulls[0])
         if turn % 301 == 300:
             policy, old = FixedCycle([0, 1, 2]), policy
             policy.resume(old.snapshot())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import lastswitch as ls
 from lastswitch.cli import main
 from lastswitch.logs import find_fit, fit_curves, simulate
+from lastswitch.logs.voice import plan_words
 
 TRUTH = ls.Bandit([ls.curves.step(2, 0.9, 0.1), ls.curves.constant(0.3)], names=["jazz", "talk"])
 
@@ -41,22 +41,19 @@ def test_a_plan_repeats_the_answers_and_the_evidence(fitted, capsys):
     assert "chosen and valued on different subjects" in text
 
 
-def test_a_rotation_against_the_evidence_is_named(tmp_path, capsys):
+def test_a_rotation_against_the_evidence_is_named(habit, tmp_path, capsys):
     """Habit: repeats pay more. Resting such an arm is against what the log says."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for who in range(120):
-        run, last = 0, None
-        for time in range(40):
-            arm = int(rng.random() < 0.5)
-            run = run + 1 if arm == last else 0
-            last = arm
-            rows.append((who, time, f"arm {arm}", float(rng.random() < min(0.2 + 0.2 * run, 0.9))))
-    fit = fit_curves(pd.DataFrame(rows, columns=["subject", "time", "arm", "reward"]))
+    fit = fit_curves(habit)
     fit.write(tmp_path / "brands.toml")
     text = planned(tmp_path / "brands.toml", capsys)
     assert "wears out: reverse" in text
-    assert "Against the evidence" in text or "repeated" in text
+    assert "arm 0 is repeated, which paid more in the log (reverse): habit or" in text
+    assert "Against the evidence" not in text
+    assert "over always arm 0      +0.0000 (+0.0000 to +0.0000)" in text  # this is that habit
+    resting = ls.Bandit([ls.Curve([0.9], [0.0])] * 2, names=fit.bandit.names)
+    rotation = ls.plan_cycle(resting, 6)  # one by one, as a habit of its planner's
+    against = plan_words(find_fit(tmp_path / "brands.toml"), rotation, "brands.toml")
+    assert "Against the evidence: arm 0 is rested before 3 plays, but in the log it" in against
 
 
 def test_a_plan_the_log_cannot_support_says_so(tmp_path, capsys):

@@ -14,12 +14,15 @@ from typing import Annotated
 import typer
 
 from lastswitch.cli.check import check
+from lastswitch.cli.cohort import cohort
 from lastswitch.cli.compare import compare
 from lastswitch.cli.fit import fit
 from lastswitch.cli.new import new
 from lastswitch.cli.optimum import optimum
 from lastswitch.cli.plan import plan
+from lastswitch.cli.replay import replay
 from lastswitch.cli.reproduce import reproduce
+from lastswitch.cli.serve import serve
 from lastswitch.cli.show import show
 from lastswitch.errors import LastSwitchError
 
@@ -32,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, check, show, plan, optimum, compare, reproduce, fit):
+for command in (new, check, show, plan, optimum, compare, reproduce, fit, cohort, serve, replay):
     app.command()(command)
 
 

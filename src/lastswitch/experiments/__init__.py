@@ -20,7 +20,8 @@ if TYPE_CHECKING:
         compare as compare,
         run_experiments as run_experiments,
     )
-    from lastswitch.experiments.simulation import Run as Run, simulate as simulate
+    from lastswitch.experiments.run import Run as Run
+    from lastswitch.experiments.simulation import simulate as simulate
     from lastswitch.experiments.sweeps import read_sweep as read_sweep, run_sweep as run_sweep
 else:
     __getattr__, __dir__, __all__ = attach(
@@ -28,7 +29,8 @@ else:
         {
             "comparison": ["Comparison", "load_comparison"],
             "experiment": ["Experiment", "FailedTasksError", "compare", "run_experiments"],
-            "simulation": ["Run", "simulate"],
+            "run": ["Run"],
+            "simulation": ["simulate"],
             "sweeps": ["read_sweep", "run_sweep"],
         },
     )

@@ -20,7 +20,7 @@ from lastswitch._codec import array_digest, parse_json, stamp, to_text, unstamp
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.errors import ExperimentError, FileError
-from lastswitch.experiments.simulation import by_state
+from lastswitch.experiments.run import by_state
 from lastswitch.experiments.tables import Column, Table
 from lastswitch.experiments.tasks import Outcome, checkpoints
 from lastswitch.files import bandit_from_dict, bandit_to_dict

@@ -6,9 +6,10 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lastswitch._checks import check_bandit, check_whole
 from lastswitch._progress import Report
@@ -17,6 +18,7 @@ from lastswitch.errors import ExperimentError, InputTypeError, LastSwitchWarning
 from lastswitch.experiments.backends import Backend
 from lastswitch.experiments.comparison import Comparator, Comparison, PolicyRuns
 from lastswitch.experiments.runner import Failure, Result, Task, run_tasks
+from lastswitch.experiments.simulation import simulate
 from lastswitch.experiments.store import TaskStore
 from lastswitch.experiments.tasks import (
     Described,
@@ -29,6 +31,10 @@ from lastswitch.experiments.tasks import (
     perform,
     provenance,
 )
+from lastswitch.learning.simple import FixedCycle
+
+if TYPE_CHECKING:
+    from lastswitch.planning.optima import Optimum
 
 
 class FailedTasksError(ExperimentError):
@@ -275,11 +281,10 @@ class _Book:
 
 def _optimum(bandit: Bandit, horizon: int, subjects: int) -> Result:
     """Return the :class:`Comparator` as a dictionary: the optimum for all subjects together."""
-    from lastswitch.blocks import block_pays
     from lastswitch.planning import optimal_total
 
     best = optimal_total(bandit, horizon)
-    pays = np.cumsum(block_pays(bandit, best.block))
+    pays = np.cumsum(_optimum_pays(bandit, best))
     return vars(
         Comparator(
             value=subjects * best.value,
@@ -287,6 +292,16 @@ def _optimum(bandit: Bandit, horizon: int, subjects: int) -> Result:
             curve=subjects * pays[checkpoints(horizon) - 1],
         )
     )
+
+
+def _optimum_pays(bandit: Bandit, best: Optimum) -> NDArray[np.float64]:
+    """Return what the optimum's schedule is expected to earn, round by round."""
+    from lastswitch.blocks import block_pays
+
+    if bandit.plain:
+        return block_pays(bandit, best.block)
+    cycle = FixedCycle(best.rounds, bandit.n_arms, initial=bandit.initial)
+    return simulate(bandit, cycle, len(best.rounds)).expected
 
 
 def _described(name: str, factory: Factory, bandit: Bandit) -> Described:

@@ -1,20 +1,20 @@
-"""Play one policy on one bandit: :func:`simulate` and the :class:`Run` it returns."""
+"""Play one policy on one bandit: :func:`simulate`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import cycle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lastswitch._checks import check_bandit, check_whole
 from lastswitch._random import stream
 from lastswitch.errors import ExperimentError, InputTypeError
+from lastswitch.experiments.run import Run
+from lastswitch.learning.chooser import ONE_PLAY
 from lastswitch.learning.tracks import Track
+from lastswitch.states import moved
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -42,114 +42,22 @@ class AsksAndTells(Protocol):
         """Learn what that pull paid."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Run:
-    """What was played and what it paid, play by play.
-
-    With several subjects the plays are interleaved: subject ``s`` made plays ``s``,
-    ``s + subjects``, ``s + 2 * subjects``, ...
-
-    Examples
-    --------
-    >>> import lastswitch as ls
-    >>> bandit = ls.Bandit([([0.5, 1.0], [0.0]), ([0.3], [0.3])], noise="none")
-    >>> run = simulate(bandit, ls.FixedCycle([0, 1]), horizon=6, seed=0)
-    >>> run.arms.tolist(), run.taus.tolist()
-    ([0, 1, 0, 1, 0, 1], [1, 2, 1, 1, 1, 1])
-    >>> round(run.total, 2), run.switches, run.plays.tolist()
-    (2.4, 5, [3, 3])
-    """
-
-    bandit: Bandit
-    arms: NDArray[np.integer]
-    taus: NDArray[np.integer]
-    rewards: NDArray[np.float64]
-    subjects: int = 1
-
-    @property
-    def horizon(self) -> int:
-        """Rounds played by each subject."""
-        return len(self.arms) // self.subjects
-
-    @cached_property
-    def means(self) -> NDArray[np.float64]:
-        """What each play paid on average, its mean reward in the state it was played in."""
-        means = np.empty(len(self.arms))
-        for arm, curve in enumerate(self.bandit.curves):
-            here = np.flatnonzero(self.arms == arm)
-            means[here] = curve(self.taus[here])
-        return means
-
-    @property
-    def total(self) -> float:
-        """The reward collected."""
-        return float(self.rewards.sum())
-
-    @property
-    def mean_total(self) -> float:
-        """The reward expected of these plays: the total without the noise."""
-        return float(self.means.sum())
-
-    @cached_property
-    def cumulative(self) -> NDArray[np.float64]:
-        """Reward collected after each play."""
-        return np.cumsum(self.rewards)
-
-    @cached_property
-    def cumulative_means(self) -> NDArray[np.float64]:
-        """Reward expected after each play."""
-        return np.cumsum(self.means)
-
-    @property
-    def plays(self) -> NDArray[np.int64]:
-        """How often each arm was played."""
-        return np.bincount(self.arms, minlength=self.bandit.n_arms)
-
-    @property
-    def switches(self) -> int:
-        """How often a subject's next arm differed from its last."""
-        return int(np.count_nonzero(self.arms[self.subjects :] != self.arms[: -self.subjects]))
-
-    def states(self) -> dict[tuple[int, int], int]:
-        """Count the plays of each ``(arm, tau)``, most played first.
-
-        Examples
-        --------
-        >>> import lastswitch as ls
-        >>> bandit = ls.Bandit([([1.0], [0.0])], noise="none")
-        >>> simulate(bandit, ls.FixedCycle([0]), horizon=3, seed=0).states()
-        {(0, -2): 1, (0, -1): 1, (0, 1): 1}
-        """
-        return by_state(self.visits)
-
-    @cached_property
-    def visits(self) -> NDArray[np.int64]:
-        """The states visited as three rows: arm, tau and how often, in order of arm and tau."""
-        pairs = np.stack([self.arms.astype(np.int64), self.taus.astype(np.int64)])
-        unique, counts = np.unique(pairs, axis=1, return_counts=True)
-        return np.vstack([unique, counts[None, :]])
-
-    def __repr__(self) -> str:
-        return (
-            f"Run({self.horizon} rounds, {self.bandit.n_arms} arms, total {self.total:g}, "
-            f"{self.switches} switches)"
-        )
-
-
 def simulate(
     bandit: Bandit, policy: AsksAndTells, horizon: int, seed: int = 0, *, subjects: int = 1
 ) -> Run:
     """Play ``policy`` on ``bandit`` for ``horizon`` rounds.
 
-    A policy that breaks a hard rule of the bandit is an error; what soft rules cost is no part of
-    the rewards.
+    A policy that breaks a hard rule of the bandit is an error. What silence pays and what broken
+    soft rules cost are part of what the run earns (:attr:`Run.earned`), and no part of the rewards
+    that the policy is told.
 
     Parameters
     ----------
     bandit
         What the arms pay. The policy does not see it.
     policy
-        Anything with ``ask`` and ``tell``. Its rewards come at once.
+        Anything with ``ask`` and ``tell``, or, if it plays several arms in a round or none,
+        ``ask_round`` and ``tell``. Its rewards come at once.
     horizon
         Rounds to play; with several subjects, rounds for each of them.
     seed
@@ -168,41 +76,26 @@ def simulate(
     _check(bandit, policy, horizon, seed, subjects)
     names = [None] if subjects == 1 else list(range(subjects))
     _check_starts(bandit, policy, names)
-    turns = cycle([(name, Track(bandit.initial).play) for name in names])
+    one_play = bandit.plays == ONE_PLAY
+    turns = cycle([(name, Track(bandit.initial)) for name in names])
     pays = [_Pays(curve) for curve in bandit.curves]
     rng = stream(seed, "noise")
-    record = _Record([], [], [])
+    record = _Record([], [], [], [])
+    if not one_play:
+        _play_rounds(policy, islice(turns, horizon * subjects), pays, bandit, rng, record)
+        return record.run(bandit, subjects).check_rules()
+    moves = cycle([(name, track.play) for name, track in islice(turns, subjects)])
     for begin in range(0, horizon * subjects, _BATCH):
         noise = _noise(bandit, min(_BATCH, horizon * subjects - begin), rng)
         _play(
             policy,
-            zip(noise, turns, strict=False),
+            zip(noise, moves, strict=False),
             pays,
             bandit.noise == "bernoulli",
             record,
             subjects,
         )
-    run = record.run(bandit, subjects)
-    _check_rules(run)
-    return run
-
-
-def _check_rules(run: Run) -> None:
-    """Refuse a run in which a hard rule of the bandit was broken."""
-    from lastswitch.rules import violations
-
-    bandit = run.bandit
-    for rule in bandit.rules:
-        if not rule.hard:
-            continue
-        for subject in range(run.subjects):
-            rounds = [(arm,) for arm in run.arms[subject :: run.subjects].tolist()]
-            found = violations(rule.bound(bandit.names, bandit.groups), rounds)
-            if found:
-                raise ExperimentError(
-                    f"the policy broke the rule {rule} in round {found[0].round}"
-                    + ("." if run.subjects == 1 else f" of subject {subject}.")
-                )
+    return record.run(bandit, subjects).check_rules()
 
 
 def reference_run(
@@ -219,36 +112,33 @@ def reference_run(
     >>> bool((slow.rewards == fast.rewards).all())
     True
     """
-    from lastswitch.states import transition
-
     _check(bandit, policy, horizon, seed, subjects)
     rng = stream(seed, "noise")
-    states = [bandit.start() for _ in range(subjects)]
-    record = _Record([], [], [])
+    states: list[list[int]] = [bandit.start().tolist() for _ in range(subjects)]
+    record = _Record([], [], [], [])
     for _ in range(horizon):
         for subject in range(subjects):
-            pull = policy.ask() if subjects == 1 else policy.ask(subject)
-            tau = int(states[subject][pull.arm])
-            reward = bandit.sample(pull.arm, tau, rng)
-            policy.tell(pull.id, reward)
-            states[subject] = transition(states[subject], pull.arm)
-            record.arms.append(pull.arm)
-            record.taus.append(tau)
-            record.rewards.append(reward)
+            pulls = _asked_round(policy, None if subjects == 1 else subject)
+            for pull in pulls:
+                tau = states[subject][pull.arm]
+                reward = bandit.sample(pull.arm, tau, rng)
+                policy.tell(pull.id, reward)
+                record.arms.append(pull.arm)
+                record.taus.append(tau)
+                record.rewards.append(reward)
+            record.sizes.append(len(pulls))
+            played = {pull.arm for pull in pulls}
+            states[subject] = [moved(tau, i in played) for i, tau in enumerate(states[subject])]
     return record.run(bandit, subjects)
 
 
-def by_state(visits: NDArray[np.int64]) -> dict[tuple[int, int], int]:
-    """Return visits, three rows of arm, tau and count, as counts by ``(arm, tau)``, most first.
-
-    Examples
-    --------
-    >>> by_state(np.array([[0, 1], [1, -2], [3, 5]]))
-    {(1, -2): 5, (0, 1): 3}
-    """
-    arms, taus, counts = visits.tolist()
-    order = sorted(range(len(counts)), key=lambda k: (-counts[k], arms[k], taus[k]))
-    return {(arms[k], taus[k]): counts[k] for k in order}
+def _asked_round(policy: Any, subject: int | None) -> Sequence[Any]:
+    """Return the pulls of the next round, of a policy that knows rounds or of one that does not."""
+    subjects = () if subject is None else (subject,)
+    if hasattr(policy, "ask_round"):
+        pulls: Sequence[Any] = policy.ask_round(*subjects)
+        return pulls
+    return (policy.ask(*subjects),)
 
 
 class _Record(NamedTuple):
@@ -257,16 +147,19 @@ class _Record(NamedTuple):
     arms: list[int]
     taus: list[int]
     rewards: list[float]
+    sizes: list[int]
 
     def run(self, bandit: Bandit, subjects: int) -> Run:
         """Pack the record into arrays of the smallest integers that hold it."""
-        arms, taus = np.array(self.arms), np.array(self.taus)
+        arms, taus = np.array(self.arms, dtype=int), np.array(self.taus, dtype=int)
+        one_play = bandit.plays == ONE_PLAY
         return Run(
             bandit,
             arms.astype(np.min_scalar_type(bandit.n_arms)),
-            taus.astype(np.min_scalar_type(-int(np.abs(taus).max()) - 1)),
+            taus.astype(np.min_scalar_type(-int(np.abs(taus).max(initial=0)) - 1)),
             np.array(self.rewards, dtype=float),
             subjects,
+            None if one_play else np.array(self.sizes, np.min_scalar_type(bandit.plays[1])),
         )
 
 
@@ -312,6 +205,45 @@ def _play(
         rewards(reward)
 
 
+def _play_rounds(
+    policy: AsksAndTells,
+    turns: Iterable[tuple[int | None, Track]],
+    pays: Sequence[_Pays],
+    bandit: Bandit,
+    rng: np.random.Generator,
+    record: _Record,
+) -> None:
+    """Play rounds of several plays or none, each given as its subject and where that one stands."""
+    draws, bernoulli = _draws(bandit, rng), bandit.noise == "bernoulli"
+    least, most = bandit.plays
+    for subject, track in turns:
+        pulls = _asked_round(policy, subject)
+        arms = [pull.arm for pull in pulls]
+        if (
+            not least <= len(arms) <= most
+            or len(set(arms)) < len(arms)
+            or not all(0 <= arm < len(pays) for arm in arms)
+        ):
+            raise ExperimentError(
+                f"the policy chose arms {arms} in round {track.clock}; a round plays {least} to "
+                f"{most} different arms, of 0 to {len(pays) - 1}."
+            )
+        for pull, tau in zip(pulls, track.play_round(arms), strict=True):
+            mean, draw = pays[pull.arm][tau], next(draws)
+            reward = (1.0 if draw < mean else 0.0) if bernoulli else mean + draw
+            policy.tell(pull.id, reward)
+            record.arms.append(pull.arm)
+            record.taus.append(tau)
+            record.rewards.append(reward)
+        record.sizes.append(len(arms))
+
+
+def _draws(bandit: Bandit, rng: np.random.Generator) -> Iterator[float]:
+    """Yield what :func:`_noise` draws, without end."""
+    while True:
+        yield from _noise(bandit, _BATCH, rng)
+
+
 def _noise(bandit: Bandit, size: int, rng: np.random.Generator) -> list[float]:
     """Draw what ``size`` calls of :meth:`Bandit.sample` would, in the same order.
 
@@ -328,11 +260,6 @@ def _noise(bandit: Bandit, size: int, rng: np.random.Generator) -> list[float]:
 
 def _check(bandit: Bandit, policy: AsksAndTells, horizon: int, seed: int, subjects: int) -> None:
     check_bandit("simulate", bandit)
-    if not bandit.plays[0] <= 1 <= bandit.plays[1]:
-        raise ExperimentError(
-            f"a policy plays one arm a round, and this bandit plays {bandit.plays[0]} to "
-            f"{bandit.plays[1]}."
-        )
     check_whole("horizon", horizon, 1, ExperimentError)
     check_whole("subjects", subjects, 1, ExperimentError)
     check_whole("seed", seed, 0, ExperimentError)
@@ -345,6 +272,12 @@ def _check(bandit: Bandit, policy: AsksAndTells, horizon: int, seed: int, subjec
         raise ExperimentError(
             f"the policy was built for {policy.n_arms} arms, the bandit has {bandit.n_arms}; "  # type: ignore[attr-defined]
             "build it with n_arms=bandit.n_arms."
+        )
+    (least, most), (fewest, highest) = bandit.plays, getattr(policy, "plays", ONE_PLAY)
+    if not least <= fewest <= highest <= most:
+        raise ExperimentError(
+            f"the policy plays {fewest} to {highest} arms a round, and this bandit {least} to "
+            f"{most}; build a policy for it, such as RotationUCB.for_bandit(bandit)."
         )
 
 

@@ -24,7 +24,8 @@ from lastswitch._random import SCHEME, stream
 from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError
 from lastswitch.experiments.identity import Untold, digest, library_digest
-from lastswitch.experiments.simulation import AsksAndTells, Run, simulate
+from lastswitch.experiments.run import Run
+from lastswitch.experiments.simulation import AsksAndTells, simulate
 from lastswitch.files import bandit_to_dict
 from lastswitch.learning.policy import Policy
 from lastswitch.learning.simple import FixedCycle

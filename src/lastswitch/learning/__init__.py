@@ -19,6 +19,10 @@ if TYPE_CHECKING:
         ExploreThenCommit as ExploreThenCommit,
         FrequencyPolicy as FrequencyPolicy,
         Lookahead as Lookahead,
+        PeriodicUCB as PeriodicUCB,
+        PurelyPeriodic as PurelyPeriodic,
+        RankingElimination as RankingElimination,
+        RankingPolicy as RankingPolicy,
         ThompsonSampling as ThompsonSampling,
     )
     from lastswitch.learning.combucb import (
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from lastswitch.learning.policy import Policy as Policy, Pull as Pull
     from lastswitch.learning.rotation import RotationUCB as RotationUCB
     from lastswitch.learning.rotation_prior import Prior as Prior
+    from lastswitch.learning.rotation_ruled import RuledRotationUCB as RuledRotationUCB
     from lastswitch.learning.saving import load_policy as load_policy
     from lastswitch.learning.simple import FixedCycle as FixedCycle, OracleGreedy as OracleGreedy
     from lastswitch.learning.tracks import Track as Track
@@ -47,6 +52,10 @@ else:
                 "ExploreThenCommit",
                 "FrequencyPolicy",
                 "Lookahead",
+                "PeriodicUCB",
+                "PurelyPeriodic",
+                "RankingElimination",
+                "RankingPolicy",
                 "ThompsonSampling",
             ],
             "combucb": ["CalibratedCombUCB1", "CombUCB1", "DoublePlayCombUCB1", "ISICombUCB1"],
@@ -54,6 +63,7 @@ else:
             "policy": ["Policy", "Pull"],
             "rotation": ["RotationUCB"],
             "rotation_prior": ["Prior"],
+            "rotation_ruled": ["RuledRotationUCB"],
             "saving": ["load_policy"],
             "simple": ["FixedCycle", "OracleGreedy"],
             "tracks": ["Track"],

@@ -92,6 +92,13 @@ class Ledger:
         self._lead_on()
         return name
 
+    def hand_out(self, arm: int, tau: int, subject: Subject, note: Any) -> Pull:
+        """Enter a play under the next id, and return it."""
+        pull = Pull(self.next_name(), arm, tau, subject)
+        self.open[pull.id] = (pull, note, self.plays)
+        self.plays += 1
+        return pull
+
     def enter(self, pull: Pull, note: Any) -> None:
         """Enter a play whose id was handed out before."""
         if self.plays == len(self.rewards):

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_whole
 from lastswitch.errors import PolicyError, TellError
+from lastswitch.learning.asking import Asker
 from lastswitch.learning.checks import (
     FINITE,
     as_reward,
@@ -26,10 +27,10 @@ from lastswitch.learning.checks import (
     share,
     start_states,
 )
-from lastswitch.learning.ledger import Ledger, Pull, checked_pull
-from lastswitch.learning.proposals import Mask, Proposal, Proposals, not_proposed
-from lastswitch.learning.roster import Roster
-from lastswitch.learning.tracks import FARTHEST, Subject, Track, Tracks, check_subject
+from lastswitch.learning.chooser import ONE_PLAY
+from lastswitch.learning.ledger import Pull
+from lastswitch.learning.proposals import Mask, Proposal
+from lastswitch.learning.tracks import FARTHEST, Subject, Track, check_subject
 
 __all__ = ["REGISTRY", "Mask", "Policy", "Pull"]
 
@@ -39,7 +40,7 @@ REGISTRY: dict[str, type[Policy]] = {}
 _new_tuple = tuple.__new__
 
 
-class Policy(Roster):
+class Policy(Asker):
     """Base of every policy: ids, subjects, states, clocks, late rewards and files.
 
     Not safe to share between threads; wrap it in a lock if you must.
@@ -56,6 +57,9 @@ class Policy(Roster):
         inside are learned as shares of the range, so that 0 is the smallest and 1 the largest.
     seed
         Seeds ``self.rng``; leave it to ``None`` in a policy that draws nothing.
+    plays
+        How many different arms a round plays: a number, or a range such as (0, 2). A policy for
+        which it is not 1 is asked with :meth:`ask_round`.
 
     Examples
     --------
@@ -82,19 +86,17 @@ class Policy(Roster):
         initial: int | Sequence[int] = 1,
         rewards: Sequence[float] = (0.0, 1.0),
         seed: int | None = None,
+        plays: int | tuple[int, int] = 1,
     ) -> None:
-        super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed)
+        super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed, plays=plays)
         self._low, self._high = self.rewards if self.learns else (-FINITE, FINITE)
         self._as_told = self.learns and self.rewards == (0.0, 1.0)
         self._scaled = self.learns and not self._as_told
         #: The files it was loaded from and saved to, and what it left there.
         self.files: dict[Path, str] = {}
-        self.names = {}
-        self._subjects, self._proposals = Tracks(self._start), Proposals()
-        self._ledger, self._earlier = Ledger(), 0
+        self._earlier = 0
         # Once more by themselves: an ask and a tell take about a microsecond.
-        self._tracks, self._standing = self._subjects.of, self._proposals.standing
-        books = self._ledger
+        self._standing, books = self._proposals.standing, self._ledger
         self._open, self._names, self._told = books.open, books.names, books.rewards
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -117,6 +119,8 @@ class Policy(Roster):
         confirm: bool = True,
     ) -> Pull:
         """Return the next pull for ``subject``.
+
+        Not for a policy that may play several arms in a round, or none: see :meth:`ask_round`.
 
         Parameters
         ----------
@@ -142,9 +146,11 @@ class Policy(Roster):
         except (KeyError, TypeError):  # new, or a list, say, which is refused
             track = None
         if track is None or at is not None or self._standing or not confirm:
+            if self.plays != ONE_PLAY:
+                raise self._plays_rounds()
             found = self._answer(subject, at, mask, confirm)
-            if isinstance(found, Pull):
-                return found
+            if isinstance(found, Proposal):
+                return found.pulls[0]
             track = found
         arm = self.choose(track, mask)
         if arm.__class__ is not int or mask is not None or not 0 <= arm < self.n_arms:
@@ -163,43 +169,6 @@ class Policy(Roster):
         pull: Pull = _new_tuple(Pull, (name, arm, track.play(arm), subject))
         self._open[name] = (pull, note, place)
         return pull
-
-    def confirm(self, id: str) -> None:  # noqa: A002 - the contract's word
-        """Say that the proposed pull ``id`` is played: now its arms' states move.
-
-        If the policy would by now choose another arm, the proposed one is played all the same and
-        what was planned to follow it is planned anew. Confirming again does nothing.
-        """
-        proposal = self._proposals.by_id.get(id)
-        if proposal is None:
-            if self._ledger.place(id) is None:
-                raise not_proposed(id)
-            return
-        pull, at, allowed = proposal
-        self._proposals.withdraw(pull.subject)
-        track = self._subjects.rested(pull.subject, at)
-        before, trial = self._mark(), track.copy()
-        if self._choice(track, allowed) != pull.arm:
-            self._undo(before)
-            track = self._tracks[pull.subject] = trial
-            self._choice(track, tuple(other == pull.arm for other in range(self.n_arms)))
-            track.drop_block()
-        note, track.note = track.note, None
-        track.play(pull.arm)
-        self._ledger.enter(pull, note)
-
-    def cancel(self, id: str) -> None:  # noqa: A002 - the contract's word
-        """Say that the proposed pull ``id`` is not played: it is as if it had not been asked."""
-        proposal = self._proposals.by_id.get(id)
-        if proposal is not None:
-            self._proposals.withdraw(proposal.pull.subject)
-        elif self._ledger.place(id) is not None:
-            raise PolicyError(
-                f"pull {id!r} is confirmed, and what is played cannot be cancelled; if its reward "
-                "will never come, tell(id, None)."
-            )
-        else:
-            raise not_proposed(id)
 
     def advance(self, subject: Subject = None, rounds: int = 1) -> None:
         """Let ``rounds`` go by in which ``subject`` plays nothing: every arm rests.
@@ -256,7 +225,8 @@ class Policy(Roster):
     @property
     def proposed(self) -> list[Pull]:
         """Pulls that wait to be confirmed or cancelled, oldest first."""
-        return [proposal.pull for proposal in self._proposals.by_id.values()]
+        standing = self._proposals.standing.values()
+        return [pull for proposal in standing for pull in proposal.pulls]
 
     @property
     def subjects(self) -> list[Subject]:
@@ -317,8 +287,7 @@ class Policy(Roster):
         self._resume_roster(snapshot)
         self._subjects.resume(snapshot["tracks"])
         self._ledger.resume(snapshot, self.n_arms)
-        for *given, at, allowed in snapshot["proposals"]:
-            self._propose_again(checked_pull(self.n_arms, *given), at, allowed)
+        self._propose_again(snapshot["proposals"])
         notes: dict[Subject, list[Any]] = {}
         for pull, note, _ in self._open.values():
             if pull.subject not in self._tracks:
@@ -345,53 +314,3 @@ class Policy(Roster):
         For a policy that runs another one inside; ``played`` are the pulls before that one began.
         """
         self._tracks, self._ledger, self._earlier = other._tracks, other._ledger, played
-
-    def _answer(
-        self, subject: Subject, at: int | None, mask: Mask | None, confirm: bool
-    ) -> Pull | Track:
-        """Return the pull that stands or is now proposed, or the track to choose for."""
-        check_subject(subject)
-        proposal, track = self._proposals.of(subject), self._tracks.get(subject)
-        if at is not None:
-            at = check_whole("at", at, 0, PolicyError, FARTHEST)
-            if track is not None and at < track.now:
-                raise PolicyError(
-                    f"round {at} of subject {subject!r} is over; its next is round {track.now}."
-                )
-        if proposal is not None:
-            if at in (None, proposal.round) and (mask is None or mask[proposal.pull.arm]):
-                if confirm:
-                    self.confirm(proposal.pull.id)
-                return proposal.pull
-            at = proposal.round if at is None else at
-            self._proposals.withdraw(subject)
-        if at is None:
-            at = 0 if track is None else track.now
-        return self._subjects.rested(subject, at) if confirm else self._propose(subject, at, mask)
-
-    def _propose(self, subject: Subject, at: int, mask: Mask | None) -> Pull:
-        """Propose what would be played, leaving everything as it is."""
-        before, track = self._mark(), self._tracks.get(subject)
-        trial = self._tracks[subject] = self._subjects.trial(subject, at)
-        try:
-            arm = self._choice(trial, mask)
-        finally:
-            self._undo(before)
-            if track is None:
-                del self._tracks[subject]
-            else:
-                self._tracks[subject] = track
-        pull = Pull(self._ledger.new_id(), arm, trial.tau(arm), subject)
-        self._proposals.add(Proposal(pull, at, mask))
-        return pull
-
-    def _propose_again(self, pull: Pull, at: int, allowed: ArrayLike | None) -> None:
-        """Let a proposal of a snapshot stand, if it can be one."""
-        check_subject(pull.subject)
-        check_whole("the round of a proposal", at, 0, PolicyError, FARTHEST)
-        mask = None if allowed is None else self._mask(allowed)
-        trial = self._subjects.trial(pull.subject, at)
-        fits = trial.now == at and trial.tau(pull.arm) == pull.tau
-        if not fits or (mask is not None and not mask[pull.arm]):
-            raise PolicyError(f"{pull} cannot be proposed for round {at}.")
-        self._proposals.add(Proposal(pull, at, mask))

@@ -29,7 +29,7 @@ class Roster(Chooser):
     #: One bool per arm once some are retired.
     _alive: Mask | None = None
     #: What the arms that were added are called, by number.
-    names: dict[int, str]
+    added: dict[int, str]
 
     @property
     def retired(self) -> list[int]:
@@ -47,7 +47,7 @@ class Roster(Chooser):
         Parameters
         ----------
         name
-            What to call it, for :meth:`retire` and for ``names``.
+            What to call it, for :meth:`retire` and for ``added``.
         prior
             What is known of it: a :class:`~lastswitch.learning.Prior` of one arm.
 
@@ -67,7 +67,7 @@ class Roster(Chooser):
         [2]
         """
         check_whole("n_arms with the new arm", self.n_arms + 1, 1, PolicyError, MOST_ARMS)
-        if name is not None and (not isinstance(name, str) or name in self.names.values()):
+        if name is not None and (not isinstance(name, str) or name in self.added.values()):
             raise PolicyError(f"an arm's name is text that no other arm has, got {name!r:.60}.")
         self.grow(prior)
         arm = self.n_arms
@@ -79,7 +79,7 @@ class Roster(Chooser):
         if self._alive is not None:
             self._alive = (*self._alive, True)
         if name is not None:
-            self.names[arm] = name
+            self.added[arm] = name
         self._subjects.grow(self._start)
         self._proposals.grow()
         return arm
@@ -92,15 +92,18 @@ class Roster(Chooser):
         """
         number = self._number(arm)
         alive = tuple(i != number and i not in self.retired for i in range(self.n_arms))
-        if not any(alive):
-            raise PolicyError(f"arm {arm!r} is the last one left; add another before it retires.")
+        if sum(alive) < max(1, self.plays[0]):
+            raise PolicyError(
+                f"without arm {arm!r} there are not enough left for a round; add another before "
+                "it retires."
+            )
         self._alive = alive
         for track in self._subjects.of.values():
             track.drop_block()
             track.cache = None
-        for proposal in list(self._proposals.by_id.values()):
-            if proposal.pull.arm == number:
-                self._proposals.withdraw(proposal.pull.subject)
+        for proposal in list(self._proposals.standing.values()):
+            if any(pull.arm == number for pull in proposal.pulls):
+                self._proposals.withdraw(proposal.subject)
         self.retiring(number)
 
     def grow(self, prior: Any) -> None:
@@ -116,11 +119,11 @@ class Roster(Chooser):
     def _number(self, arm: int | str) -> int:
         """Return the number of an arm."""
         if isinstance(arm, str):
-            for number, name in self.names.items():
+            for number, name in self.added.items():
                 if name == arm:
                     return number
             raise PolicyError(
-                f"no arm was added under the name {arm!r:.60}; names: {list(self.names.values())}."
+                f"no arm was added under the name {arm!r:.60}; names: {list(self.added.values())}."
             )
         return check_whole("arm", arm, 0, PolicyError, self.n_arms - 1)
 
@@ -139,8 +142,8 @@ class Roster(Chooser):
         rows: dict[str, Any] = {}
         if self._alive is not None:
             rows["retired"] = self.retired
-        if self.names:
-            rows["names"] = [[arm, name] for arm, name in self.names.items()]
+        if self.added:
+            rows["names"] = [[arm, name] for arm, name in self.added.items()]
         return rows
 
     def _resume_roster(self, snapshot: dict[str, Any]) -> None:
@@ -148,6 +151,6 @@ class Roster(Chooser):
         for arm, name in snapshot.get("names", ()):
             if not isinstance(name, str):
                 raise PolicyError(f"{name!r:.60} is no name of an arm.")
-            self.names[check_whole("arm", arm, 0, PolicyError, self.n_arms - 1)] = name
+            self.added[check_whole("arm", arm, 0, PolicyError, self.n_arms - 1)] = name
         for arm in snapshot.get("retired", ()):
             self.retire(arm)

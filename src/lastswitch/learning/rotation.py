@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -15,15 +15,14 @@ from lastswitch.learning.checks import check_cells, check_counted, check_like
 from lastswitch.learning.indices import INDICES
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.rotation_lookahead import followed, look_ahead
-from lastswitch.learning.rotation_making import FARTHEST_REACH
+from lastswitch.learning.rotation_making import FARTHEST_REACH, OptimisticTables
 from lastswitch.learning.rotation_pooling import STRENGTHS, add_own, check_own
 from lastswitch.learning.rotation_prior import read_prior
-from lastswitch.learning.rotation_ruled import RuledPlans, check_recent, check_rules
 from lastswitch.learning.rotation_tables import STREAKS
 from lastswitch.learning.tracks import FARTHEST, Track
 
 if TYPE_CHECKING:
-    from lastswitch.rules import Rule
+    from lastswitch.bandit import Bandit
 
 Pooling = Literal["all", "none", "partial"]
 IndexName = Literal["reservation", "kl-ucb", "ucb1", "empirical-bernstein", "thompson"]
@@ -37,9 +36,11 @@ _REMEMBERED = 50_000
 #: How often it is decided how far to follow a plan (when plays have grown so much), how much
 #: longer that may be, on how many rounds it is tried, and what must be won per round.
 _CHECKED, _LONGER, _TRIED, _BETTER = 1.25, 3, 96, 1e-4
+#: With a memory, tables are made again after this part of it.
+_FADED = 0.02
 
 
-class RotationUCB(RuledPlans, Policy):
+class RotationUCB(OptimisticTables, Policy):
     r"""Plays the best plan under optimistic curves, from the states the arms are in.
 
     The learner always knows every state, so it neither calibrates nor forgets: it keeps what each
@@ -100,11 +101,6 @@ class RotationUCB(RuledPlans, Policy):
         What subjects share: ``"all"`` they see, ``"none"`` of it, or ``"partial"``, as much as
         their rewards say they are alike (:mod:`lastswitch.learning.rotation_pooling`). Other than
         ``"all"`` every plan is made on tables of the subject's own, about a millisecond each.
-    rules
-        What every subject's schedule must respect, made with :mod:`lastswitch.rules`: rounds are
-        those of the subject's clock. No hard rule is ever broken by what is asked
-        (:mod:`lastswitch.learning.rotation_ruled`). Every plan is then the ruled planner's, some
-        milliseconds each, and what others may play next comes after the first round of a mask.
     initial, rewards
         As in :class:`~lastswitch.learning.Policy`.
     prior
@@ -157,7 +153,6 @@ class RotationUCB(RuledPlans, Policy):
         alpha: float = 0.4,
         memory: float | None = None,
         pooling: Pooling = "all",
-        rules: Iterable[Rule] = (),
         initial: int | Sequence[int] = 1,
         rewards: Sequence[float] = (0.0, 1.0),
         prior: Any = None,
@@ -179,9 +174,6 @@ class RotationUCB(RuledPlans, Policy):
                 f"memory is not kept with pooling={pooling!r}: only what all subjects share fades; "
                 'leave memory out, or pool "all".'
             )
-        self.rules = check_rules(rules, self.n_arms)
-        if self.rules and pooling != "all":
-            raise PolicyError(f'rules are kept with pooling="all" only, got {pooling!r}.')
         self.commitment = check_whole("commitment", commitment, 1, PolicyError)
         if self.commitment > self.lookahead:
             raise PolicyError(
@@ -198,6 +190,38 @@ class RotationUCB(RuledPlans, Policy):
             self._absorb(self.prior)
         self._bind()
 
+    @classmethod
+    def for_bandit(
+        cls,
+        bandit: Bandit,
+        *,
+        rewards: Sequence[float] = (0.0, 1.0),
+        seed: int = 0,
+        **options: Any,
+    ) -> RotationUCB:
+        """Return a learner for what is known of ``bandit``: arms, rules, plays and silence.
+
+        Its curves are not looked at. Where it has rules, or rounds that do not play one arm, that
+        is a :class:`~lastswitch.learning.rotation_ruled.RuledRotationUCB`; ``options`` are the
+        learner's own.
+
+        Examples
+        --------
+        >>> import lastswitch as ls
+        >>> pairs = ls.Bandit([ls.curves.step(2, 0.9)] * 3, plays=2)
+        >>> len(ls.RotationUCB.for_bandit(pairs).ask_round())
+        2
+        """
+        options |= {"initial": bandit.initial, "rewards": rewards, "seed": seed}
+        if bandit.plain:
+            return cls(bandit.n_arms, **options)
+        from lastswitch.learning.rotation_ruled import RuledRotationUCB
+
+        known = ("rules", "plays", "silence", "names", "groups")
+        return RuledRotationUCB(
+            bandit.n_arms, **{name: getattr(bandit, name) for name in known}, **options
+        )
+
     # Asking.
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
@@ -206,8 +230,6 @@ class RotationUCB(RuledPlans, Policy):
             allowed = None
         if self.pooling != "all":
             return self._choose_for(track, allowed)
-        if self.rules:
-            return self._choose_ruled(track, allowed)
         at, pace = track.at, self.commitment if len(self._tracks) == 1 else 1
         if self.memory is not None:
             self._tick(track.now)
@@ -237,6 +259,12 @@ class RotationUCB(RuledPlans, Policy):
             track.block, track.at, arm = block if allowed is None else (), 1, block[0]
         self._out[self._cell(arm, track.tau(arm))] += 1.0
         return arm
+
+    def _tick(self, now: int) -> None:
+        """Note the round, and let the tables be made again when enough has faded to matter."""
+        self.latest = max(self.latest, now)
+        if self.latest - self.faded >= _FADED * (self.memory or 0.0):
+            self.stale = True
 
     def _stands(self, track: Track) -> bool:
         """Tell whether the plan of ``track`` was made on the present tables, and credit that."""
@@ -347,9 +375,7 @@ class RotationUCB(RuledPlans, Policy):
 
     def check_kept(self, track: Track, notes: Sequence[Any]) -> None:
         """Refuse a subject whose own rewards cannot be what it was paid."""
-        if self.rules:
-            check_recent(track, self.n_arms)
-        elif self.pooling != "all" and track.memory is not None:
+        if self.pooling != "all" and track.memory is not None:
             check_own(track.memory, self.counts.size)
 
     def relearn(self, learned: dict[str, Any]) -> None:

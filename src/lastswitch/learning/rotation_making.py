@@ -38,9 +38,6 @@ _GROWTH = 1.1
 #: Plays after which the look-ahead is twice, three times, … as long, and how often it grows so.
 _PLAYS_PER_LOOKAHEAD, FARTHEST_REACH = 10_000, 20
 
-#: With a memory, tables are made again after this part of it.
-_FADED = 0.02
-
 
 class OptimisticTables:
     """The part of :class:`~lastswitch.learning.RotationUCB` that turns rewards into tables."""
@@ -104,12 +101,6 @@ class OptimisticTables:
         for table in (self.counts, self.sums, self.squares):
             table *= kept
         self.faded, self.made = self.latest, 0.0
-
-    def _tick(self, now: int) -> None:
-        """Note the round, and let the tables be made again when enough has faded to matter."""
-        self.latest = max(self.latest, now)
-        if self.latest - self.faded >= _FADED * (self.memory or 0.0):
-            self.stale = True
 
     def _make_tables(self) -> None:
         """Make the optimistic tables, deepening those that the data ask for."""

@@ -23,8 +23,8 @@ from lastswitch.files import bandit_from_dict, bandit_to_dict
 from lastswitch.learning.chooser import Chooser
 from lastswitch.learning.policy import REGISTRY, Policy
 from lastswitch.learning.rotation_prior import Prior
-from lastswitch.rules import Counting, Succession
-from lastswitch.rules import from_dict as rule_from_dict
+from lastswitch.rules import from_dict
+from lastswitch.rules.records import Counting, Succession
 
 try:
     import fcntl
@@ -131,7 +131,7 @@ def policy_class(name: str) -> type[Policy]:
 def encode(value: Any) -> Any:
     """Return ``value`` with what JSON lacks written as tagged objects.
 
-    That is arrays, infinite floats, bandits, priors, rules and policy factories (a class, or a
+    That is arrays, infinite floats, bandits, rules, priors and policy factories (a class, or a
     :func:`functools.partial` of one).
 
     Examples
@@ -143,14 +143,14 @@ def encode(value: Any) -> Any:
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, Prior):
         return {"$prior": [encode(np.asarray(part, dtype=float)) for part in value]}
-    if isinstance(value, Counting | Succession):
-        return {"$rule": value.to_dict()}
     if isinstance(value, list | tuple):
         return [encode(item) for item in value]
     if isinstance(value, np.ndarray):
         return pack_array(value)
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Counting | Succession):
+        return {"$rule": value.to_dict()}
     if isinstance(value, Bandit):
         return {"$bandit": bandit_to_dict(value)}
     factory = value if isinstance(value, partial) else partial(value) if callable(value) else None
@@ -175,7 +175,7 @@ def decode(value: Any) -> Any:
     if "$prior" in value:
         return Prior(*decode(value["$prior"]))
     if "$rule" in value:
-        return rule_from_dict(value["$rule"])
+        return from_dict(value["$rule"])
     if "$bandit" in value:
         return bandit_from_dict(value["$bandit"])
     if "$factory" in value:

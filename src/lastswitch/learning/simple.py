@@ -9,7 +9,8 @@ from typing import Any
 from lastswitch._checks import check_whole
 from lastswitch.bandit import Bandit
 from lastswitch.errors import BlockError, InputTypeError, PolicyError
-from lastswitch.learning.checks import check_like
+from lastswitch.learning.checks import MOST_ARMS, check_like
+from lastswitch.learning.chooser import ONE_PLAY
 from lastswitch.learning.policy import Mask, Policy
 from lastswitch.learning.tracks import Track
 from lastswitch.states import column
@@ -24,12 +25,14 @@ class FixedCycle(Policy):
     """Plays one block for ever.
 
     A subject whose next arm is not allowed skips forward to the next one that is, or plays the
-    first allowed arm if the cycle holds none.
+    first allowed arm if the cycle holds none. Of a cycle of rounds it skips to the next round whose
+    arms are all allowed, or else plays the first allowed arms, as few as a round may have.
 
     Parameters
     ----------
     block
-        Arms in playing order.
+        Arms in playing order; or rounds of arms, such as ``plan.rounds``, where a round may hold
+        several arms or none.
     n_arms
         Number of arms; by default just enough for the block.
     initial
@@ -40,27 +43,40 @@ class FixedCycle(Policy):
     >>> policy = FixedCycle([0, 1, 1])
     >>> [policy.ask().arm for _ in range(4)]
     [0, 1, 1, 0]
+    >>> [len(policy.ask_round()) for policy in [FixedCycle([(0, 1), ()])] for _ in range(3)]
+    [2, 0, 2]
     """
 
     learns = False
 
     def __init__(
-        self, block: Sequence[int], n_arms: int | None = None, *, initial: int | Sequence[int] = 1
+        self,
+        block: Sequence[int] | Sequence[Sequence[int]],
+        n_arms: int | None = None,
+        *,
+        initial: int | Sequence[int] = 1,
     ) -> None:
-        try:
-            self.block = [index(arm) for arm in block]
-        except TypeError:
-            raise InputTypeError(f"a cycle is a list of arms, got {block!r}.") from None
-        if not self.block or min(self.block) < 0:
+        rounds = _rounds(block)
+        arms = [arm for played in rounds for arm in played]
+        if not arms or min(arms) < 0:
             raise BlockError(f"a cycle needs at least one arm, each 0 or more, got {block!r}.")
-        super().__init__(max(self.block) + 1 if n_arms is None else n_arms, initial=initial)
-        if max(self.block) >= self.n_arms:
-            raise BlockError(f"block {block!r} names an arm beyond the {self.n_arms} arms.")
-        self._after = [*range(1, len(self.block)), 0]
+        n_arms = max(arms) + 1 if n_arms is None else n_arms
+        if check_whole("n_arms", n_arms, 1, PolicyError, MOST_ARMS) <= max(arms):
+            raise BlockError(f"block {block!r} names an arm beyond the {n_arms} arms.")
+        if any(len(set(played)) < len(played) for played in rounds):
+            raise BlockError(f"a round of {block!r} plays an arm twice; name each arm once.")
+        sizes = [len(played) for played in rounds]
+        super().__init__(n_arms, initial=initial, plays=(min(sizes), max(sizes)))
+        one = self.plays == ONE_PLAY
+        self.block: list[int] | list[tuple[int, ...]] = arms if one else rounds
+        self._arms_of, self._rounds_of = arms if one else [], rounds
+        self._after = [*range(1, len(rounds)), 0]
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the next arm of the cycle."""
-        block, at = self.block, track.at
+        block, at = self._arms_of, track.at
+        if not block:
+            raise self._plays_rounds()
         if allowed is not None:
             steps = (s for s in range(len(block)) if allowed[block[(at + s) % len(block)]])
             step = next(steps, None)
@@ -70,9 +86,32 @@ class FixedCycle(Policy):
         track.at = self._after[at]
         return block[at]
 
+    def choose_round(self, track: Track, allowed: Mask | None) -> Sequence[int]:
+        """Return the next round of the cycle."""
+        rounds, at = self._rounds_of, track.at
+        for step in range(len(rounds)):
+            here = (at + step) % len(rounds)
+            if allowed is None or all(allowed[arm] for arm in rounds[here]):
+                track.at = self._after[here]
+                return rounds[here]
+        return [arm for arm, free in enumerate(allowed or ()) if free][: self.plays[0]]
+
     def check_kept(self, track: Track, notes: Sequence[Any]) -> None:
         """Refuse a place beyond the cycle."""
         check_whole("the place in the cycle", track.at, 0, PolicyError, len(self.block) - 1)
+
+
+def _rounds(block: Any) -> list[tuple[int, ...]]:
+    """Return a cycle as rounds of arms."""
+    try:
+        return [
+            tuple(map(index, played)) if isinstance(played, list | tuple) else (index(played),)
+            for played in block
+        ]
+    except TypeError:
+        raise InputTypeError(
+            f"a cycle is a list of arms, or of rounds of arms, got {block!r}."
+        ) from None
 
 
 class OracleGreedy(Policy):

@@ -1,7 +1,8 @@
 """A subject's track: where its arms stand, and what is left of its block.
 
 A track is plain data. A play costs O(1) whatever the number of arms: only the clock, the played
-arm's last time and the current run move, and every state τ is derived from them.
+arm's last time and the current run move, and every state τ is derived from them. A round of several
+plays, or of none, costs as much for each of them (:meth:`Track.play_round`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from lastswitch.states import moved
 Subject = str | int | None
 #: No clock, rest or streak goes beyond this, so that none overflows.
 FARTHEST = 2**53
+#: Of a track whose last round did not play several arms; never changed.
+_NO_RUNS: dict[int, int] = {}
 
 
 class Track:
@@ -30,6 +33,11 @@ class Track:
         Rounds since then: plays, and rounds of rest (see :meth:`Policy.advance`).
     start
         The states at ``clock == 0`` (shared between subjects that started alike).
+    arm, run
+        The arm of the last round, and for how many rounds in a row; -1 and 0 if it played none, or
+        several.
+    runs
+        If the last round played several arms: for how many rounds in a row each of them.
     block, at
         The block being played, and how many of its slots are already played.
     note
@@ -49,6 +57,13 @@ class Track:
     >>> track.rest(30)
     >>> track.now, track.state()
     (34, [30, 35, 31])
+
+    Several plays a round, and a silent one:
+
+    >>> track.play_round((0, 2)), track.play_round((2,)), track.play_round(())
+    ((30, 31), (-1,), ())
+    >>> track.state()
+    [2, 38, 1]
     """
 
     __slots__ = (
@@ -62,6 +77,7 @@ class Track:
         "memory",
         "note",
         "run",
+        "runs",
         "start",
     )
 
@@ -74,6 +90,7 @@ class Track:
         self.last = [-tau if tau > 0 else 0 for tau in start]
         self.arm = -1
         self.run = 0
+        self.runs: dict[int, int] = _NO_RUNS
         self.block: Sequence[int] = ()
         self.at = 0
         self.note: Any = None
@@ -86,7 +103,10 @@ class Track:
         return self.began + self.clock
 
     def play(self, arm: int) -> int:
-        """Move every state as a play of ``arm`` does; return the τ it was played in."""
+        """Move every state as a play of ``arm`` alone does; return the τ it was played in.
+
+        Not after a round of several plays: those who have such rounds use :meth:`play_round`.
+        """
         clock = self.clock
         if arm == self.arm:
             tau = -self.run
@@ -101,11 +121,27 @@ class Track:
         self.last[arm] = clock
         return tau
 
+    def play_round(self, arms: Sequence[int]) -> tuple[int, ...]:
+        """Move every state as a round of these plays does; return the τ each was played in.
+
+        No arms are a silent round, which, unlike :meth:`rest`, drops no plan.
+        """
+        taus = tuple(map(self.tau, arms))
+        self.clock = clock = self.clock + 1
+        self.arm, self.run, self.runs = -1, 0, _NO_RUNS
+        for arm in arms:
+            self.last[arm] = clock
+        if len(arms) == 1:
+            self.arm, self.run = arms[0], -moved(taus[0], True)
+        elif arms:
+            self.runs = {a: -moved(tau, True) for a, tau in zip(arms, taus, strict=True)}
+        return taus
+
     def rest(self, rounds: int) -> None:
         """Let ``rounds`` pass in which nothing is played; a plan made before is dropped."""
         if rounds > 0:
             self.clock += rounds
-            self.arm, self.run, self.cache = -1, 0, None
+            self.arm, self.run, self.runs, self.cache = -1, 0, _NO_RUNS, None
             self.drop_block()
 
     def drop_block(self) -> None:
@@ -123,7 +159,9 @@ class Track:
         """
         if arm == self.arm:
             return -self.run
-        return self.clock - self.last[arm] if self.clock else self.start[arm]
+        if not self.clock:
+            return self.start[arm]
+        return self.clock - self.last[arm] or -self.runs[arm]
 
     def state(self) -> list[int]:
         """Return the states of all arms now.
@@ -139,6 +177,8 @@ class Track:
         states = [clock - last for last in self.last]
         if self.run:
             states[self.arm] = -self.run
+        for arm, run in self.runs.items():
+            states[arm] = -run
         return states
 
     def grow(self, start: tuple[int, ...]) -> None:
@@ -163,6 +203,7 @@ class Track:
         """Return a track that can be tried out without moving this one."""
         twin = Track(self.start, self.began)
         twin.clock, twin.last, twin.arm, twin.run = self.clock, self.last[:], self.arm, self.run
+        twin.runs = self.runs
         twin.block, twin.at, twin.memory = self.block, self.at, deepcopy(self.memory)
         twin.cache = self.cache
         return twin
@@ -171,7 +212,8 @@ class Track:
         """Return the track as JSON-able values (see :meth:`from_row`)."""
         played = [self.last[:], self.arm, self.run]
         kept = [list(self.block), self.at, self.memory]
-        return [list(self.start), self.began, self.clock, *played, *kept]
+        runs = [[arm, run] for arm, run in self.runs.items()]
+        return [list(self.start), self.began, self.clock, *played, *kept, *([runs] if runs else [])]
 
     @classmethod
     def from_row(cls, row: Sequence[Any], n_arms: int) -> Track:
@@ -185,23 +227,28 @@ class Track:
         >>> Track.from_row(track.to_row(), 2).state()
         [2, -1]
         """
-        start, began, clock, last, arm, run, block, at, memory = row
-        whole = [began, clock, arm, run, at, *start, *last, *block]
+        start, began, clock, last, arm, run, block, at, memory, *more = row
+        runs: dict[int, int] = dict(more[0]) if more else _NO_RUNS
+        whole = [began, clock, arm, run, at, *start, *last, *block, *runs, *runs.values()]
         if not all(type(number) is int and abs(number) <= FARTHEST for number in whole):
             raise PolicyError("a track holds what is no round, state or arm.")
         track = cls(tuple(start), began)
-        rested = arm == -1 and run == 0
-        playing = 0 <= arm < n_arms and run > 0 and clock > 0 and len(last) > arm
+        running = runs or ({arm: run} if run else {})
         if not (
             len(start) == len(last) == n_arms
             and min(began, clock, at) >= 0
-            and (rested or (playing and last[arm] == clock))
+            and len(more) <= 1
+            and len(runs) != 1
+            and ((arm, run) == (-1, 0) or (run > 0 and not runs))
+            and (clock > 0 or not running)
+            and all(0 <= played < n_arms for played in (*running, *block))
+            and min(running.values(), default=1) > 0
             and (track.last == last if not clock else max(last) <= clock)
-            and (not clock or sum(when == clock for when in last) == playing)
-            and all(0 <= slot < n_arms for slot in block)
+            and (not clock or {i for i, when in enumerate(last) if when == clock} == {*running})
         ):
             raise PolicyError(f"a track is not one that {n_arms} arms can leave.")
         track.clock, track.last, track.arm, track.run = clock, list(last), arm, run
+        track.runs = runs
         track.block, track.at, track.memory = tuple(block), at, memory
         return track
 

@@ -11,7 +11,7 @@ from lastswitch._lazy import attach
 
 if TYPE_CHECKING:
     from lastswitch.logs.armfit import ArmFit as ArmFit
-    from lastswitch.logs.current import current_states as current_states
+    from lastswitch.logs.current import EventLog as EventLog, current_states as current_states
     from lastswitch.logs.curvefit import CurveFit as CurveFit
     from lastswitch.logs.estimates import Estimate as Estimate
     from lastswitch.logs.fitting import fit_curves as fit_curves
@@ -27,7 +27,7 @@ else:
         __name__,
         {
             "armfit": ["ArmFit"],
-            "current": ["current_states"],
+            "current": ["EventLog", "current_states"],
             "curvefit": ["CurveFit"],
             "estimates": ["Estimate"],
             "fitting": ["fit_curves"],

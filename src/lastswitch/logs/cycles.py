@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -45,6 +47,21 @@ def cycle_cells(rounds: Rounds) -> list[tuple[int, int]]:
             cells.append((int(arm), ENDLESS if arm in always else state))
             last[arm] = now
     return cells[len(cells) // 2 :]  # the second turn finds the states that the first one left
+
+
+def same_plays(one: Rounds, other: Rounds) -> bool:
+    """Say whether two rotations, repeated for ever, play the same arms in the same states.
+
+    Examples
+    --------
+    >>> same_plays([0, 1], [1, 0, 1, 0]), same_plays([0, 1], [0, 0, 1, 1])
+    (True, False)
+    """
+    shares = []
+    for rounds in (one, other):
+        cells = Counter(cycle_cells(rounds))
+        shares.append({cell: Fraction(many, cells.total()) for cell, many in cells.items()})
+    return shares[0] == shares[1]
 
 
 def rounds_of(

@@ -22,7 +22,7 @@ from lastswitch._checks import check_path
 from lastswitch.errors import InputTypeError, LogError
 from lastswitch.intervals import Interval
 from lastswitch.logs.curvefit import CurveFit, fit_counts
-from lastswitch.logs.cycles import rounds_of
+from lastswitch.logs.cycles import Rounds, rounds_of, same_plays
 from lastswitch.logs.saving import find_fit, load_fit
 from lastswitch.logs.worths import Readings, Worth, log_worth
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 PARTS, FIRST = 5, 2
 #: Planning a rotation anew stops within this share of the best, or after these seconds.
 _GAP, _SECONDS = 0.005, 5.0
+_NOTHING = Interval(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -113,12 +114,19 @@ def predicted_gain(
     given = readings.worth(whole, rounds)
     forward = isinstance(plan, Plan) and fit.counts.groups >= 4 * PARTS
     over = _forward(fit, plan) if forward and isinstance(plan, Plan) else given
-    robin = readings.habit(whole, list(range(len(fit.arms))))
+    turn = list(range(len(fit.arms)))
+    robin = readings.habit(whole, turn)
     best = _holds_best(fit)
     alone = None if best is None else readings.habit(whole, [best])
 
     def ranged(worth: Worth, more: float = 0.0) -> Interval:
         return worth.interval(fit.counts, fit.rules.level, more)
+
+    def beyond(habit: Worth | None, its: Rounds) -> Interval | None:
+        if habit is None:
+            return None
+        # Nothing is gained over a habit by keeping it.
+        return _NOTHING if same_plays(rounds, its) else ranged(over.plus(habit, -1))
 
     return Gain(
         rotation=ranged(log.plus(over)),
@@ -126,8 +134,8 @@ def predicted_gain(
         round_robin=None if robin is None else ranged(log.plus(robin)),
         best_arm=None if alone is None else ranged(log.plus(alone)),
         over_log=ranged(over),
-        over_round_robin=None if robin is None else ranged(over.plus(robin, -1)),
-        over_best_arm=None if alone is None else ranged(over.plus(alone, -1)),
+        over_round_robin=beyond(robin, turn),
+        over_best_arm=None if best is None else beyond(alone, [best]),
         fresh=ranged(over, given.error(fit.counts)),
         best_arm_name="" if best is None else fit.arms[best].name,
         held_out=forward,

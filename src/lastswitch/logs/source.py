@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -229,6 +231,8 @@ def _spark_session() -> Iterator[Any]:
     if running is not None:
         yield running
         return
+    # Its workers are to be this Python, with what is installed here, not any other on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Local mode talks to itself only: every socket is bound to the loopback address.
     session = (
         sql.SparkSession.builder.master("local[*]")

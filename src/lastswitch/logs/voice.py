@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from lastswitch._listing import counted
 from lastswitch.logs.cycles import cycle_cells, rounds_of
 from lastswitch.logs.gains import predicted_gain
 from lastswitch.logs.summary import CAUTION
@@ -78,11 +79,19 @@ def _against(fit: CurveFit, plan: Plan) -> list[str]:
     lines = []
     for arm in sorted({arm for arm, _ in cells}):
         wear, back, _ = fit.findings[arm]
-        rested = sum(many for (other, tau), many in cells.items() if other == arm and tau > 0)
-        if rested and "reverse" in (wear.answer, back.answer):
+        if "reverse" not in (wear.answer, back.answer):
+            continue
+        mine = {tau: many for (other, tau), many in cells.items() if other == arm}
+        rested = sum(many for tau, many in mine.items() if tau > 0)
+        if rested:
             lines.append(
-                f"Against the evidence: {fit.arms[arm].name} is rested before {rested} plays, but "
-                "in the log it paid more when repeated (reverse)"
+                f"Against the evidence: {fit.arms[arm].name} is rested before "
+                f"{counted(rested, 'play')}, but in the log it paid more when repeated (reverse)"
+            )
+        if rested < sum(mine.values()):
+            lines.append(
+                f"{fit.arms[arm].name} is repeated, which paid more in the log (reverse): habit or "
+                "people's own choices may explain that, and a calendar brings neither with it"
             )
     unclear = [
         fit.arms[arm].name

@@ -19,7 +19,7 @@ from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray, Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
-from lastswitch.planning.selection import CUT, DROPPED, FLOOR, Found, keep_best
+from lastswitch.planning.selection import COMPARED, CUT, DROPPED, FLOOR, Found, keep_best
 
 #: Entries of the cursor: slot, next node to expand, nodes in this slot, candidates for the next,
 #: places of the hash table in use, how many children a node may have, the work of expanding it,
@@ -103,7 +103,7 @@ class Beam:
         # Nodes of twins are compared in sorted order, which takes its time.
         work = n * (1 + n // 2) if self._alike else n
         self.cursor = np.array([0, 0, 1, 0, 1, most, work, width])
-        self.ledger = np.full(3, -np.inf)
+        self.ledger = np.array([-np.inf, -np.inf, -np.inf, 0.0])
 
     @staticmethod
     def bytes_per_node(n_machines: int, length: int, params: SearchParams = DEFAULT) -> int:
@@ -218,7 +218,9 @@ def advance(
                 cursor[CANDIDATES], cursor[PLACES] = count, places
                 return False
             budget -= cursor[WORK]
+            ledger[COMPARED] = 0.0
             count = expand(m, guide, nodes, found, pair, ledger, t, node, count, places)
+            budget -= int(ledger[COMPARED])
             node += 1
         write_out(m, guide, nodes, ways, found, t, count)
         budget -= count * len(guide.twins)
@@ -282,7 +284,7 @@ def expand(
                     ledger[DROPPED] = b
                 continue
             k = key - unkey + keys[index(after)]
-            q, known = look_up(m, twins, here, found, pair, mask, k, p, i, a)
+            q, known = look_up(m, twins, here, found, pair, ledger, mask, k, p, i, a)
             if known and v <= found.value[index(found.table[q])]:
                 continue
             c = np.int64(found.table[q]) if known else count
@@ -301,6 +303,7 @@ def look_up(
     here: StateArray,
     found: Found,
     pair: StateArray,
+    ledger: FloatArray,
     mask: np.uint64,
     k: np.uint64,
     p: int,
@@ -311,11 +314,13 @@ def look_up(
     q = (k >> np.uint64(20)) & mask
     while found.table[q] >= 0:
         c = index(found.table[q])
-        if found.key[c] == k and same_children(
-            *(m, twins, here, found.parent[c], found.place[c], found.taken[c]),
-            *(np.int32(p), np.int32(i), np.int32(a), pair),
-        ):
-            return q, True
+        if found.key[c] == k:
+            ledger[COMPARED] += len(twins)
+            if same_children(
+                *(m, twins, here, found.parent[c], found.place[c], found.taken[c]),
+                *(np.int32(p), np.int32(i), np.int32(a), pair),
+            ):
+                return q, True
         q = (q + ONE) & mask
     return q, False
 

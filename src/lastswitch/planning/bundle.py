@@ -82,15 +82,7 @@ class Bundle(Prices):
         m, d = self.machines, self.machines.length
         params, descent = self.params, self.descent
         n = int(np.clip(len(m.idle) // params.states_per_cut, *params.cuts))
-        n = min(n, max(2, MOST_BYTES // (4 * d * len(m.root))))
-        self._cuts = Cuts(
-            slope=np.empty((n, d)),
-            error=np.empty(n),
-            weight=np.empty(n),
-            gram=np.empty((n, n)),
-            along=np.empty(n),
-            paths=np.empty((n, len(m.root), d), np.float32),
-        )
+        self._cuts = room_for(d, (len(m.root), d), n)
         self._memo = np.array([0.0, 0.0, 0.0, np.inf, 0.0, 0.0])
         self._centre = Centre(
             descent.price, descent.trial, descent.direction, descent.worth, self._memo
@@ -125,24 +117,37 @@ class Bundle(Prices):
         tolerance = self.params.bundle_tolerance
         while steps > 0 and not self.exhausted:
             if self._memo[COUNT] == len(self._cuts.error):
-                self._make_room()
+                self._memo[COUNT] = thinned(self._cuts)
             steps -= bundle_steps(self.machines, self._centre, self._cuts, target, tolerance, steps)
 
-    def _make_room(self) -> None:
-        """Drop the cuts without weight; if there is none, fold all into their mix."""
-        cuts = self._cuts
-        keep = np.flatnonzero(cuts.weight > WEIGHTLESS)
-        if len(keep) == len(cuts.error):
-            cuts.paths[0] = np.tensordot(cuts.weight, cuts.paths, 1)
-            cuts.slope[0] = cuts.weight @ cuts.slope
-            cuts.error[0] = cuts.weight @ cuts.error
-            cuts.gram[0, 0] = cuts.along[0] = cuts.slope[0] @ cuts.slope[0]
-            cuts.weight[0], keep = 1.0, keep[:1]
-        n = len(keep)
-        for part in (cuts.slope, cuts.error, cuts.weight, cuts.along, cuts.paths):
-            part[:n] = part[keep]
-        cuts.gram[:n, :n] = cuts.gram[np.ix_(keep, keep)]
-        self._memo[COUNT] = n
+
+def room_for(slots: int, size: tuple[int, int], cuts: int) -> Cuts:
+    """Return no cuts, with room for some: prices of ``slots``, paths of this size."""
+    n = min(cuts, max(2, MOST_BYTES // (4 * size[0] * size[1] + 1)))
+    return Cuts(
+        slope=np.empty((n, slots)),
+        error=np.empty(n),
+        weight=np.empty(n),
+        gram=np.empty((n, n)),
+        along=np.empty(n),
+        paths=np.empty((n, *size), np.float32),
+    )
+
+
+def thinned(cuts: Cuts) -> int:
+    """Drop the cuts without weight; if there is none, fold all into their mix. Return how many."""
+    keep = np.flatnonzero(cuts.weight > WEIGHTLESS)
+    if len(keep) == len(cuts.error):
+        cuts.paths[0] = np.tensordot(cuts.weight, cuts.paths, 1)
+        cuts.slope[0] = cuts.weight @ cuts.slope
+        cuts.error[0] = cuts.weight @ cuts.error
+        cuts.gram[0, 0] = cuts.along[0] = cuts.slope[0] @ cuts.slope[0]
+        cuts.weight[0], keep = 1.0, keep[:1]
+    n = len(keep)
+    for part in (cuts.slope, cuts.error, cuts.weight, cuts.along, cuts.paths):
+        part[:n] = part[keep]
+    cuts.gram[:n, :n] = cuts.gram[np.ix_(keep, keep)]
+    return n
 
 
 @bare
@@ -154,8 +159,8 @@ def bundle_steps(
     A trial that keeps a tenth of what the cuts promise becomes the centre (a serious step); any
     other only adds its cut (a null step). What states are worth at the centre is left behind.
     """
-    price, trial, mixed, worth, memo = centre
-    slopes, error, along = cuts.slope, cuts.error, cuts.along
+    price, trial, _, worth, memo = centre
+    slopes, error = cuts.slope, cuts.error
     d, n, taken = len(price), int(memo[COUNT]), 0
     swept = True  # whether `worth` is that of the centre
     if n == 0:
@@ -165,48 +170,80 @@ def bundle_steps(
         memo[BOUND] = claim(m, price, worth, slopes[0], cuts.paths[0])
         if steps == 0:
             return 0
-        n, error[0], cuts.weight[0] = 1, 0.0, 1.0
-        products(cuts, 0)
-        along[0] = cuts.gram[0, 0]
-        memo[STEP] = 0.5 * (memo[BOUND] - target) / max(along[0], 1e-300)
-        memo[FIRST] = memo[STEP]
+        begin(centre, cuts, target)
+        n = 1
     while taken < steps and n < len(error):
         taken += 1
-        length, bound = memo[STEP], memo[BOUND]
-        weigh(cuts, n, length)
-        square, lost = mix(cuts, n, mixed)
-        promise, gap = length * square + lost, bound - target
-        if gap <= 0.0 or lost + square * max(length, memo[FIRST]) <= tolerance * gap:
-            memo[OVER] = 1.0
+        promise = propose(centre, cuts, n, target, tolerance)
+        if promise < 0.0:
             break
-        for t in range(d):
-            trial[t] = price[t] - length * mixed[t]
         sweep(m, trial, worth)
-        lower = claim(m, trial, worth, slopes[n], cuts.paths[n])
-        fall = bound - lower
-        swept = fall >= 0.1 * promise
-        error[n], cuts.weight[n] = 0.0, 0.0
-        if swept:
-            for k in range(n):  # the slope times the way is -length * along
-                error[k] = max(error[k] - fall + length * along[k], 0.0)
-            for t in range(d):
-                price[t] = trial[t]
-            memo[BOUND] = lower
-            if fall >= 0.5 * promise:
-                memo[STEP] *= 1.6
-            elif memo[AGAIN] > 0.0:
-                memo[STEP] *= 1.3
-        products(cuts, n)
-        if not swept:
-            error[n] = max(fall - length * along[n], 0.0)
-            if error[n] > 2.0 * promise:
-                memo[STEP] *= 0.8
-        memo[AGAIN] = 1.0 if swept else 0.0
+        bound = claim(m, trial, worth, slopes[n], cuts.paths[n])
+        swept = settle(centre, cuts, n, promise, bound)
         n += 1
     memo[COUNT] = n
     if not swept:
         sweep(m, price, worth)
     return taken
+
+
+@bare_inner
+def begin(centre: Centre, cuts: Cuts, target: float) -> None:
+    """Make the bound at the centre, whose slope is filled in, the first cut; guess a step size."""
+    memo = centre.memo
+    cuts.error[0], cuts.weight[0] = 0.0, 1.0
+    products(cuts, 0)
+    cuts.along[0] = cuts.gram[0, 0]
+    memo[STEP] = 0.5 * (memo[BOUND] - target) / max(cuts.along[0], 1e-300)
+    memo[FIRST] = memo[STEP]
+
+
+@bare_inner
+def propose(centre: Centre, cuts: Cuts, n: int, target: float, tolerance: float) -> float:
+    """Fill the prices to try next; return how much lower the cuts promise the bound to be there.
+
+    That is negative, and the memo says so, if hardly anything is to be expected.
+    """
+    memo, mixed = centre.memo, centre.mixed
+    length = memo[STEP]
+    weigh(cuts, n, length)
+    square, lost = mix(cuts, n, mixed)
+    gap = memo[BOUND] - target
+    if gap <= 0.0 or lost + square * max(length, memo[FIRST]) <= tolerance * gap:
+        memo[OVER] = 1.0
+        return -1.0
+    for t in range(len(mixed)):
+        centre.trial[t] = centre.price[t] - length * mixed[t]
+    return float(length * square + lost)
+
+
+@bare_inner
+def settle(centre: Centre, cuts: Cuts, n: int, promise: float, bound: float) -> bool:
+    """Take up the cut ``n`` of the trial, whose slope is filled in; return whether it was serious.
+
+    It is if it keeps a tenth of what the cuts promised: then the trial is the centre.
+    """
+    memo, error, along = centre.memo, cuts.error, cuts.along
+    length, fall = memo[STEP], memo[BOUND] - bound
+    serious = fall >= 0.1 * promise
+    error[n], cuts.weight[n] = 0.0, 0.0
+    if serious:
+        for k in range(n):  # the slope times the way is -length * along
+            error[k] = max(error[k] - fall + length * along[k], 0.0)
+        for t in range(len(centre.price)):
+            centre.price[t] = centre.trial[t]
+        memo[BOUND] = bound
+        if fall >= 0.5 * promise:
+            memo[STEP] *= 1.6
+        elif memo[AGAIN] > 0.0:
+            memo[STEP] *= 1.3
+    products(cuts, n)
+    if not serious:
+        error[n] = max(fall - length * along[n], 0.0)
+        if error[n] > 2.0 * promise:
+            memo[STEP] *= 0.8
+    memo[AGAIN] = 1.0 if serious else 0.0
+    return bool(serious)
 
 
 @bare_inner

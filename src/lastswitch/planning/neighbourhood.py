@@ -35,9 +35,17 @@ class Neighbourhoods:
         self.automata, self.params = automata, params
         self._rng = stream(0, "neighbourhoods")
         self._turn = 0
+        self._slots, self._arms = params.free_slots, params.free_arms
+        self.patience = params.free_tries * automata.n_arms
         room = min(len(automata.idle), params.free_states)
         self._origin, self._label = np.empty(room, np.int32), np.zeros(len(automata.idle), np.int32)
         self._tables = (np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room))
+
+    def widen(self) -> None:
+        """Choose more arms from here on, and try more often."""
+        more = self.params.free_more
+        self._slots, self._arms = int(more * self._slots), int(more * self._arms)
+        self.patience *= 2
 
     def improved(
         self, block: IntArray, price: FloatArray, claims: FloatArray, rounding: float
@@ -96,11 +104,12 @@ class Neighbourhoods:
             takes = block == np.arange(n_arms)[:, None]
             unlike = np.abs(claims - takes).sum(axis=1)
             order = np.argsort(-unlike * self._rng.random(n_arms), kind="stable")
-        target = max(2, min(self.params.free_slots, d // 2))
+        shares = self.params.free_shares
+        target = max(2, min(self._slots, int(d * shares[self._turn // 3 % len(shares)])))
         chosen: list[int] = []
         free = 0
         for arm in order.tolist():
-            if 0 < held[arm] <= target - free and len(chosen) < self.params.free_arms:
+            if 0 < held[arm] <= target - free and len(chosen) < self._arms:
                 chosen.append(arm)
                 free += held[arm]
         others = np.flatnonzero(held == 0)

@@ -77,11 +77,13 @@ class SearchParams:
         and how often, for small products and for those of more than ``merge_large`` states.
     merge_beam
         States of a product from which on a beam looks for a better block first.
-    aim_gap, aim_share
-        With a time limit, while the gap is larger than the one, proofs aim at the other's share.
-    free_tries, free_arms, free_slots, free_states
+    aim_gap, aim_share, aim_most
+        With a time limit, while the gap is larger than the first, proofs aim at a share of it:
+        this one and, for ``large`` problems, less far down where that fails, to about the last.
+    free_tries, free_arms, free_slots, free_shares, free_states, free_more
         Arms are planned anew until that has failed this often per arm: at most so many arms and
-        slots at a time, and no more if they have too many states.
+        slots at a time, shares of all slots in turn, and no more if they have too many states.
+        Where it was in vain, the next time with this many times as many arms and slots.
     free_steps, free_width
         The steps and the width of the beam for that.
     trim_again
@@ -150,8 +152,11 @@ class SearchParams:
     merge_beam: int = 20_000
     aim_gap: float = 1e-3
     aim_share: float = 0.75
+    aim_most: float = 0.9
     free_tries: int = 2
-    free_slots: int = 30
+    free_slots: int = 60
+    free_shares: tuple[float, ...] = (0.6, 0.75, 0.9)
+    free_more: float = 1.25
     free_arms: int = 16
     free_states: int = 200_000
     free_steps: int = 25

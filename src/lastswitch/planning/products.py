@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import bare, hot
+from lastswitch._kernels import ONE, bare, bare_inner, hot, index
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, Machines, Pause, minimal
@@ -21,8 +21,11 @@ from lastswitch.planning.prices import Prices
 
 #: Steps in which regrets are counted.
 BINS = 64
-#: Entries of the cursor of `pair_states`: slot, next pair, and pairs and arcs so far.
-SLOT, NEXT, STATES, ARCS = 0, 1, 2, 3
+#: Entries of the cursor of `pair_states`: slot, next pair, pairs and arcs so far, and the places of
+#: the table in use.
+SLOT, NEXT, STATES, ARCS, PLACES = 0, 1, 2, 3, 4
+#: Places of the table to begin a slot with.
+FEW_PLACES = 1024
 #: Pairs looked at between two pauses: some hundredths of a second.
 SLICE = 100_000
 
@@ -34,7 +37,8 @@ class TooLarge(Exception):  # noqa: N818 - for whoever asked for the product, ne
 class Pairs(NamedTuple):
     """The states of a product: where each slot begins, both members, and the best way into each.
 
-    ``table`` finds a pair by its hash.
+    ``table`` finds a pair of the next slot by its hash, in so many of its places that they are few
+    enough for a cache and still mostly empty.
     """
 
     begin: IntArray
@@ -76,7 +80,7 @@ def merged(
         left=np.empty(limit, np.int32),
         right=np.empty(limit, np.int32),
         reached=np.empty(limit),
-        table=np.full(1 << (2 * limit).bit_length(), -1, np.int32),
+        table=np.empty(max(FEW_PLACES, 1 << (4 * limit).bit_length()), np.int32),
     )
     # The pairs are written behind the states and arcs there are.
     idle, arc = _longer(m.idle, limit), _longer(m.arc[:-1], limit + 1)
@@ -85,7 +89,7 @@ def merged(
     pairs.left[0], pairs.right[0] = m.root[one], m.root[other]
     slack = floor - prices.bound + prices.worth[m.root[one]] + prices.worth[m.root[other]]
     pairs.reached[0], pairs.begin[1] = 0.0, 1
-    cursor = np.array([0, 0, 1, 0])
+    cursor = np.array([0, 0, 1, 0, 0])
     while not pair_states(
         m, prices.price, prices.worth, members, slack, pairs, moves, cursor, SLICE
     ):
@@ -259,39 +263,47 @@ def pair_states(
     d, n, n_arcs = len(price), len(m.idle), len(m.nxt)
     begin = pairs.begin
     t, x, count, arcs = cursor[SLOT], cursor[NEXT], cursor[STATES], cursor[ARCS]
+    places = cursor[PLACES]
     while t < d:
+        if x == begin[t]:
+            places = place_anew(pairs, begin[t + 1], count, FEW_PLACES)
         while x < begin[t + 1] and budget > 0:
             budget -= 1
-            u, v = pairs.left[x], pairs.right[x]
+            if 3 * (count - begin[t + 1]) > places:
+                places = place_anew(pairs, begin[t + 1], count, 8 * places)
+            u, v, way = index(pairs.left[x]), index(pairs.right[x]), pairs.reached[x]
             moves.idle[x], moves.arc[x] = -1, n_arcs + arcs
-            # Moves: both idle (-1), then the arcs of one, then those of the other.
-            n_one, n_other = m.arc[u + 1] - m.arc[u], m.arc[v + 1] - m.arc[v]
-            for move in range(-1, n_one + n_other):
-                after_u, after_v, way, a = m.idle[u], m.idle[v], pairs.reached[x], -1
-                if 0 <= move < n_one:
-                    a = m.arc[u] + move
-                    after_u = m.nxt[a]
-                elif move >= n_one:
-                    a = m.arc[v] + move - n_one
-                    after_v = m.nxt[a]
-                if after_u < 0 or after_v < 0:
-                    continue
-                if a >= 0:
-                    way += m.gain[a] - price[t]
-                if way + worth[after_u] + worth[after_v] <= slack:
-                    continue
-                y = pair(pairs, after_u, after_v, way, begin[t + 1], count)
-                if y == len(pairs.left) or (a >= 0 and arcs == len(moves.nxt)):
-                    return True
+            rest_u, rest_v = m.idle[u], m.idle[v]
+            worth_u = worth[index(rest_u)] if rest_u >= 0 else -np.inf
+            worth_v = worth[index(rest_v)] if rest_v >= 0 else -np.inf
+            if way + worth_u + worth_v > slack:
+                y = pair(pairs, rest_u, rest_v, way, count, places - 1)
                 count = max(count, y + 1)
-                if a < 0:
-                    moves.idle[x] = n + y
+                moves.idle[x] = n + y
+            # Then the arcs of one, the other idling, and the other way round.
+            for side in range(2):
+                rest, other = (rest_v, worth_v) if side == 0 else (rest_u, worth_u)
+                s, add = (u, 0) if side == 0 else (v, members)
+                if rest < 0:
                     continue
-                moves.nxt[arcs], moves.gain[arcs] = n + y, m.gain[a]
-                moves.who[arcs] = m.who[a] if move < n_one else members + m.who[a]
-                arcs += 1
+                for a in range(index(m.arc[s]), index(m.arc[s + ONE])):
+                    after, then = m.nxt[a], way + (m.gain[a] - price[t])
+                    if then + worth[index(after)] + other <= slack:
+                        continue
+                    if side == 0:
+                        y = pair(pairs, after, rest, then, count, places - 1)
+                    else:
+                        y = pair(pairs, rest, after, then, count, places - 1)
+                    count = max(count, y + 1)
+                    if count > len(pairs.left) or arcs == len(moves.nxt):
+                        return True
+                    moves.nxt[arcs], moves.gain[arcs] = n + y, m.gain[a]
+                    moves.who[arcs] = m.who[a] + add
+                    arcs += 1
+            if count > len(pairs.left):
+                return True
             x += 1
-        cursor[NEXT], cursor[STATES], cursor[ARCS] = x, count, arcs
+        cursor[NEXT], cursor[STATES], cursor[ARCS], cursor[PLACES] = x, count, arcs, places
         if x < begin[t + 1]:
             return False
         begin[t + 2] = count
@@ -303,17 +315,36 @@ def pair_states(
     return True
 
 
+@bare_inner
+def place_anew(pairs: Pairs, begin: int, count: int, places: int) -> int:
+    """Put the pairs from ``begin`` on into a table of ``places`` places, or of all there are."""
+    places = min(places, len(pairs.table))
+    for place in range(places):
+        pairs.table[place] = -1
+    for y in range(begin, count):
+        spot = place_of(pairs.left[y], pairs.right[y]) & (places - 1)
+        while pairs.table[spot] >= 0:
+            spot = (spot + 1) & (places - 1)
+        pairs.table[spot] = y
+    return places
+
+
 @hot
-def pair(pairs: Pairs, u: int, v: int, way: float, begin: int, count: int) -> int:
-    """Return the number of a pair of states of the slot from ``begin`` on: ``count`` if new.
+def place_of(u: int, v: int) -> np.int64:
+    """Return a number that looks random, by which a pair is found."""
+    key = np.uint64(u) * MIX_A + np.uint64(v) * MIX_B
+    key = (key ^ (key >> np.uint64(31))) * MIX_A
+    return np.int64(key >> np.uint64(24))
+
+
+@hot
+def pair(pairs: Pairs, u: int, v: int, way: float, count: int, mask: int) -> int:
+    """Return the number of a pair of states of the next slot: ``count`` if new.
 
     A pair for which there is no room is not written down.
     """
-    mask = len(pairs.table) - 1
-    key = np.uint64(u) * MIX_A + np.uint64(v) * MIX_B
-    key = (key ^ (key >> np.uint64(31))) * MIX_A
-    place = np.int64(key >> np.uint64(24)) & mask
-    while pairs.table[place] >= begin:  # else empty, or left from an earlier slot
+    place = place_of(u, v) & mask
+    while pairs.table[place] >= 0:
         y = pairs.table[place]
         if pairs.left[y] == u and pairs.right[y] == v:
             if way > pairs.reached[y]:

@@ -286,6 +286,8 @@ class Search(Record):
             if lineup.prices.exhausted:
                 break
         states = len(lineup.prices.worth)
+        if lineup.aim > self.floor:  # what is left above the aim may well lead to blocks below it
+            self._beam(lineup, params.free_width, self.floor)
         if states > params.merge_beam:
             self._beam(lineup, params.narrow + states // 100)
             self._trim(lineup, params.merge_trim)
@@ -311,36 +313,42 @@ class Search(Record):
         """
         if math.isinf(self.deadline) or self.blurred or not self.answered:
             return
+        share = self.params.aim_share
+        large = self.automata.n_arms * self.automata.length > self.params.large
+        most = self.params.aim_most if large else 0.0
         while self.bound - self.value > self.params.aim_gap * abs(self.value):
-            aim = self.value + self.params.aim_share * (self.bound - self.value)
-            copy = lineup.bundled(aim)
+            copy = lineup.bundled(self.value + share * (self.bound - self.value))
             try:
                 self._trim(copy, math.inf)
                 self._grow(copy, limit)
             except Reached:
+                share = self.params.aim_share
                 continue
-            return
+            if share > most:
+                return
+            share = 0.5 + 0.5 * share
 
     def _plan_anew(self, lineup: Lineup) -> None:
-        """Plan a few arms at a time anew, until that fails as often as there are arms.
+        """Plan a few arms at a time anew, until that has failed again and again.
 
         At most as much work as everything before: where the incumbent is the best block, all of
-        this is in vain.
+        this is in vain. If it was, it goes on with more arms at a time when it is called again.
         """
         if self.blurred or not self.answered or self.block is None:
             return
-        failures, most, claims = 0, 2 * self.work, lineup.arm_claims()
-        while failures < self.params.free_tries * self.automata.n_arms and self.work < most:
-            better, work = self._around.improved(
-                self.block, lineup.prices.price, claims, self.rounding
-            )
+        before, failures, most = self.value, 0, 2 * self.work
+        around, claims = self._around, lineup.arm_claims()
+        while failures < around.patience and self.work < most:
+            better, work = around.improved(self.block, lineup.prices.price, claims, self.rounding)
             self.work += TRY_WORK + work
             failures += 1
             if better is not None:
-                before = self.value
+                value = self.value
                 self.offer(better)
-                failures = 0 if self.value > before else failures
+                failures = 0 if self.value > value else failures
             self.check(lineup)
+        if self.value == before:
+            around.widen()
         self._trim(lineup)
 
     @functools.cached_property
@@ -353,13 +361,13 @@ class Search(Record):
         self.deadline += seconds
         self.loading += seconds
 
-    def _beam(self, lineup: Lineup, width: int) -> None:
-        """Run one pass of the beam and take its block and its bound."""
+    def _beam(self, lineup: Lineup, width: int, floor: float | None = None) -> None:
+        """Run one pass of the beam, above the lineup's floor or another; take block and bound."""
         prices = lineup.prices
         beam = Beam(
             *(prices.machines, lineup.twins, width, prices.worth, prices.price, self.params)
         )
-        floor = self.give_up(lineup)
+        floor = self.give_up(lineup) if floor is None else floor
         while not beam.run(floor, self.params.slice):
             self.lower(lineup, beam.open_bound())
             self.check(lineup)

@@ -12,8 +12,9 @@ from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import KeyArray
 
 #: Entries of the ledger: best bound dropped for lack of width; bound a candidate has to beat to be
-#: worth anything; bound it has to beat to be among the best of its slot.
-DROPPED, FLOOR, CUT = 0, 1, 2
+#: worth anything; bound it has to beat to be among the best of its slot; work of comparing
+#: candidates with equal keys, state by state.
+DROPPED, FLOOR, CUT, COMPARED = 0, 1, 2, 3
 
 
 class Found(NamedTuple):

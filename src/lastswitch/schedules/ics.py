@@ -7,6 +7,7 @@ so no feed needs a description of a zone, of which readers disagree.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from lastswitch.errors import CalendarError, InputTypeError
 
 if TYPE_CHECKING:
+    from lastswitch.calendar import Calendar
     from lastswitch.schedules.schedule import Play, Schedule
 
 #: Octets a line may have before it must be folded.
@@ -37,6 +39,17 @@ def feed(schedule: Schedule, name: str, stamp: datetime | None = None, note: str
     """
     if not (isinstance(name, str) and name.strip()):
         raise InputTypeError(f"name must be what to call the feed, got {name!r}.")
+    return feed_of(schedule.calendar, schedule.plays, name, stamp, note)
+
+
+def feed_of(
+    calendar: Calendar,
+    plays: Iterable[Play],
+    name: str,
+    stamp: datetime | None = None,
+    note: str = "",
+) -> str:
+    """Return plays on a calendar, round by round, as a feed; see :func:`feed`."""
     made = datetime.now(UTC) if stamp is None else stamp
     if made.tzinfo is None:
         raise CalendarError(f"stamp must have a zone, got {made.isoformat()}; datetime.now(UTC).")
@@ -50,19 +63,18 @@ def feed(schedule: Schedule, name: str, stamp: datetime | None = None, note: str
     ]
     if note:  # the standard's property, and the one most readers know
         lines += [f"DESCRIPTION:{escaped(note)}", f"X-WR-CALDESC:{escaped(note)}"]
-    if schedule.calendar.zone is not None:
-        lines.append(f"X-WR-TIMEZONE:{schedule.calendar.zone}")
+    if calendar.zone is not None:
+        lines.append(f"X-WR-TIMEZONE:{calendar.zone}")
     place, before = 0, None
-    for play in schedule.plays:
+    for play in plays:
         place = place + 1 if play.round == before else 0
         before = play.round
-        lines += _event(schedule, play, place, name, made)
+        lines += _event(calendar, play, place, name, made)
     return "".join(fold(line) + "\r\n" for line in [*lines, "END:VCALENDAR"])
 
 
-def _event(schedule: Schedule, play: Play, place: int, name: str, made: datetime) -> list[str]:
+def _event(calendar: Calendar, play: Play, place: int, name: str, made: datetime) -> list[str]:
     """Return the lines of one play, the ``place``-th of its round."""
-    calendar = schedule.calendar
     if calendar.daily:
         last = play.day + timedelta(days=max(1, (play.end.date() - play.begin.date()).days))
         times = [f"DTSTART;VALUE=DATE:{play.day:%Y%m%d}", f"DTEND;VALUE=DATE:{last:%Y%m%d}"]

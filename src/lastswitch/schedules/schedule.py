@@ -146,9 +146,9 @@ class Schedule:
         arm 0: never on tue
           costs 0.25; without it Tue 4 Jun would break it
         """
-        return self.plan.explain(time_limit).text(self._dates)
+        return self.plan.explain(time_limit).text(self.say_rounds)
 
-    def _dates(self, rounds: Sequence[int]) -> str:
+    def say_rounds(self, rounds: Sequence[int]) -> str:
         """Return rounds by their dates, the first few."""
         from lastswitch.schedules.sheet import say_day
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Keeper:
-    """What the hard rules of a bandit remember, round by round.
+    """What the rules of a bandit remember, round by round.
 
     A play is legal if no hard rule is broken by it in its round; whether all rules can still be
     kept to the end is not looked at.
@@ -30,6 +30,7 @@ class Keeper:
     >>> from lastswitch import rules as r
     >>> keeper = Keeper(ls.Bandit([ls.curves.constant(0.5)] * 2, rules=[r.rest(0, 2)]), 5)
     >>> keeper.play([0])
+    0.0
     >>> keeper.legal([0]), keeper.legal([1])
     (False, True)
     """
@@ -40,7 +41,6 @@ class Keeper:
         self._counters = [
             counter
             for rule in bandit.rules
-            if rule.hard
             for counter in counters_of(
                 rule.bound(bandit.names, bandit.groups), horizon, bandit.plays[1], ()
             )
@@ -52,12 +52,18 @@ class Keeper:
         least, most = self._plays
         if not least <= len(arms) <= most:
             return False
-        return not any(wrong for _, wrong in self._steps(arms))
+        steps = zip(self._counters, self._steps(arms), strict=True)
+        return not any(wrong and counter.cost is None for counter, (_, wrong) in steps)
 
-    def play(self, arms: Sequence[int]) -> None:
-        """Move on by a round that played ``arms``."""
-        self._memories = [memory for memory, _ in self._steps(arms)]
+    def play(self, arms: Sequence[int]) -> float:
+        """Move on by a round that played ``arms``; return what it broke of soft rules costs."""
+        steps = self._steps(arms)
+        self._memories = [memory for memory, _ in steps]
         self._round += 1
+        return sum(
+            wrong * (counter.cost or 0.0)
+            for counter, (_, wrong) in zip(self._counters, steps, strict=True)
+        )
 
     def _steps(self, arms: Sequence[int]) -> list[tuple[object, int]]:
         return [

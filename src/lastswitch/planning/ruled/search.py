@@ -20,6 +20,7 @@ from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines, minimal
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.ruled.beam import Beam, advance
+from lastswitch.planning.ruled.bundle import Bundle
 from lastswitch.planning.ruled.compiled import Compiled, compiled
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.prices import Heard, Prices, delete
@@ -30,8 +31,11 @@ from lastswitch.rules import apart
 MOST_MEMORY = 1 << 30
 #: Widths: for a first schedule, to begin with, and how much wider each pass is.
 SCOUT, NARROW, WIDEN = 8, 32, 4
-#: Subgradient steps between scouts, and before each later pass; how large those later ones may be.
-STEPS, MORE_STEPS, MORE_THETA = (20, 60, 240), 40, 0.1
+#: Subgradient steps between scouts, and then those of a bundle, to begin with and before each later
+#: pass; how large subgradient steps may be by then, or after a warm start.
+STEPS, BUNDLE_STEPS, MORE_STEPS, WARM_THETA = (20, 60), 100, 40, 0.1
+#: Beyond this many states and arcs a bundle's steps are too few, and subgradient steps go on.
+LARGE, LARGE_STEPS = 200_000, 240
 #: With nothing to aim at, aim this share below the bound, and again after so many steps.
 AIM, AIM_STEPS = 0.03, 20
 #: Work (states, or moves of the beam) between two looks at the clock.
@@ -211,7 +215,7 @@ class Search:
         states = len(machines.root) + len(heard.root)
         widest = max(1, MOST_MEMORY // Beam.bytes_per_node(states, machines.length, heard.most))
         while True:
-            prices.slow_down(MORE_THETA)
+            prices.slow_down(WARM_THETA)
             self._descend(prices, MORE_STEPS)
             self._beam(prices, min(width, widest))
             if width >= widest:
@@ -246,7 +250,7 @@ class Search:
         prices = Prices(machines, heard)
         if price is not None and len(price) == len(prices.price):
             prices = Prices(machines, heard, price)
-            prices.slow_down(MORE_THETA)
+            prices.slow_down(WARM_THETA)
         prices = self._adopt(prices)
         self._beam(prices, SCOUT)
         for steps in STEPS:  # a better incumbent makes better steps
@@ -255,7 +259,12 @@ class Search:
             prices = self._trimmed(prices)
         if self.rounds is None and not self.any_will_do:
             self._look_for_any()
-        return prices
+        large = prices.machines.size > LARGE
+        if not large:
+            prices = self._adopt(Bundle(prices.machines, prices.heard, prices.price))
+        self._descend(prices, LARGE_STEPS if large else BUNDLE_STEPS)
+        self._beam(prices, SCOUT)
+        return self._trimmed(prices)
 
     def _look_for_any(self) -> None:
         """Find a first schedule without looking at pays, or prove that there is none."""
@@ -317,7 +326,7 @@ class Search:
         if machines is None:
             self._prove()
         assert machines is not None
-        return self._adopt(Prices(machines, still, prices.price))
+        return self._adopt(type(prices)(machines, still, prices.price))
 
     def _beam(self, prices: Prices, width: int) -> None:
         """Run one pass of the beam and take its schedule and its bound."""

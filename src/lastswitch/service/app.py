@@ -1,0 +1,167 @@
+"""The application: the service's parts put together, as FastAPI serves them."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from fastapi.staticfiles import StaticFiles
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+
+from lastswitch import __version__
+from lastswitch.errors import LastSwitchError
+from lastswitch.service import decisions_api, reading_api
+from lastswitch.service.answers import answer
+from lastswitch.service.contract import Answer
+from lastswitch.service.database import Database
+from lastswitch.service.gate import Access, Gate
+from lastswitch.service.keys import Keys
+from lastswitch.service.metrics import Metrics
+from lastswitch.service.problems import Problem
+from lastswitch.service.rotations import Rotations
+from lastswitch.service.wire import ProblemView, decision_view
+from lastswitch.service.worker import Reply, Worker
+
+
+@dataclass
+class Service:
+    """What one process of the service is made of.
+
+    Parameters
+    ----------
+    database
+        Where everything is kept.
+    access
+        Who is let in, and how much they may ask for.
+    clock
+        Seconds since 1970.
+    """
+
+    database: Database
+    access: Access = field(default_factory=Access)
+    clock: Callable[[], float] = time.time
+    worker: Worker = field(init=False)
+    keys: Keys = field(init=False)
+    metrics: Metrics = field(init=False)
+    #: Whether the process is ending: those who watch are let go.
+    stopping: bool = False
+
+    def __post_init__(self) -> None:
+        limits = self.access.limits
+        self.worker = Worker(self.database, _render, self.clock, limits.subjects)
+        self.keys, self.metrics = Keys(self.database), Metrics()
+        self.worker.listeners.append(lambda lines: self.metrics.sync(self.worker))
+
+    def application(self) -> Any:
+        """Return the ASGI application."""
+        app = FastAPI(
+            title="lastswitch",
+            version=__version__,
+            summary="Decisions for things that wear out when repeated and recover when rested.",
+            lifespan=self._lifespan,
+            docs_url=None,  # they would load scripts from elsewhere
+            redoc_url=None,
+        )
+        app.state.service = self
+        app.openapi = partial(_contract, app, app.openapi)  # type: ignore[method-assign]
+        app.include_router(decisions_api.router)
+        app.include_router(reading_api.router)
+        app.include_router(reading_api.open_router)
+        if importlib.util.find_spec("lastswitch.service.studio_api") is not None:
+            app.include_router(importlib.import_module("lastswitch.service.studio_api").router)
+        app.mount(
+            "/", StaticFiles(directory=str(files("lastswitch.service") / "studio"), html=True)
+        )
+        for kind, handler in (
+            (Problem, _problem),
+            (RequestValidationError, _invalid),
+            (HTTPException, _http),
+            (LastSwitchError, _refused),
+            (SQLAlchemyError, _away),
+        ):
+            app.add_exception_handler(kind, handler)
+        return Gate(app, self.access, self.keys, self.metrics)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+        await asyncio.to_thread(self.database.create)
+        await asyncio.to_thread(self.keys.read)
+        self.worker.start()
+        refreshing = asyncio.create_task(self._keep_keys())
+        try:
+            yield
+        finally:
+            self.stopping = True
+            refreshing.cancel()
+            await asyncio.to_thread(self.worker.stop)
+            self.database.close()
+
+    async def _keep_keys(self) -> None:
+        """Read the keys again now and then: a revoked one opens nothing a second later."""
+        while True:
+            await asyncio.sleep(0.5)
+            if self.keys.stale():
+                try:
+                    await asyncio.to_thread(self.keys.read)
+                except SQLAlchemyError:
+                    continue
+
+
+def _contract(app: FastAPI, plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the OpenAPI document, with keys and problems in it."""
+    document = plain()
+    parts = document.setdefault("components", {})
+    parts.setdefault("schemas", {})[ProblemView.__name__] = ProblemView.model_json_schema()
+    parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+    for path, verbs in document["paths"].items():
+        if path.startswith(("/v1/", "/metrics")):
+            for operation in verbs.values():
+                operation["security"] = [{"key": []}]
+    return document
+
+
+def _render(found: Answer, rotations: Rotations) -> Reply:
+    decision = found.decision
+    if decision is None:
+        return found.status, None
+    return found.status, decision_view(
+        decision, rotations.version(decision.rotation, decision.version)
+    )
+
+
+async def _problem(request: Request, error: Any) -> Response:
+    return answer(error.status, error.body())
+
+
+async def _invalid(request: Request, error: Any) -> Response:
+    words = [f"{'.'.join(map(str, entry['loc']))}: {entry['msg']}" for entry in error.errors()[:5]]
+    return await _problem(request, Problem(422, "request", "; ".join(words) + "."))
+
+
+async def _http(request: Request, error: Any) -> Response:
+    words = {404: "there is nothing at this address.", 405: "this address does not take that verb."}
+    problem = Problem(error.status_code, "http", words.get(error.status_code, str(error.detail)))
+    found = await _problem(request, problem)
+    for name, value in (error.headers or {}).items():
+        found.headers[name] = value
+    return found
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    return await _problem(request, Problem(422, "refused", str(error)))
+
+
+async def _away(request: Request, error: Any) -> Response:
+    problem = Problem(503, "database-away", "the database does not answer; try again later.")
+    return await _problem(request, problem)

@@ -1,0 +1,163 @@
+"""One database, SQLite or PostgreSQL: connections, transactions, and whose turn it is to write.
+
+Writers take turns: on SQLite by an ``flock`` on a file beside the database, since SQLite's own
+busy handler sleeps and wakes too late; on PostgreSQL by an advisory lock of the transaction. So the
+journal's numbers are in the order of its commits, and reading on from the last number seen misses
+nothing. Whoever dies gives its turn back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, insert, select
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
+
+from lastswitch.errors import ServiceError
+from lastswitch.service import tables
+
+try:
+    import fcntl
+except ImportError:  # Windows: SQLite's own busy handler has to do
+    fcntl = None  # type: ignore[assignment]
+
+#: Names the advisory lock of PostgreSQL: "last" as a number.
+_TURN = 0x6C617374
+#: Milliseconds that SQLite waits where no flock is to be had.
+_PATIENCE = 20_000
+
+
+class Database:
+    """The database behind a URL, or in a file.
+
+    Parameters
+    ----------
+    where
+        A path, for SQLite, or a URL such as ``postgresql://localhost/station``.
+    synchronous
+        SQLite's setting: ``"FULL"`` loses nothing that was answered, even if the power fails;
+        ``"NORMAL"`` only survives the end of the process.
+    """
+
+    def __init__(self, where: str | os.PathLike[str], synchronous: str = "FULL") -> None:
+        self.url = _url(where)
+        self.sqlite = self.url.get_backend_name() == "sqlite"
+        if synchronous not in ("FULL", "NORMAL"):
+            raise ServiceError(f"synchronous is FULL or NORMAL, got {synchronous!r}.")
+        options: dict[str, Any] = {"pool_size": 8, "max_overflow": 16}
+        if self.sqlite:
+            options["connect_args"] = {"isolation_level": None, "check_same_thread": False}
+        else:
+            options["connect_args"] = {"connect_timeout": 5}
+        self.engine: Engine = create_engine(self.url, **options)
+        if self.sqlite:
+            event.listen(self.engine, "connect", _pragmas(synchronous))
+            event.listen(self.engine, "begin", _begin)
+        self._writing = self.engine.execution_options(begin="BEGIN IMMEDIATE")
+        self._turn = Path(f"{self.url.database}.turn") if self.sqlite else None
+
+    def create(self) -> None:
+        """Make the tables where there are none; refuse tables of another version."""
+        with self.writing() as connection:
+            tables.metadata.create_all(connection)
+            for statement in tables.GUARDS["sqlite" if self.sqlite else "postgresql"]:
+                connection.exec_driver_sql(statement)
+            where = tables.meta.c.name == "schema"
+            found = connection.execute(select(tables.meta.c.value).where(where)).scalar()
+            if found is None:
+                row = {"name": "schema", "value": str(tables.SCHEMA)}
+                connection.execute(insert(tables.meta), [row])
+            elif found != str(tables.SCHEMA):
+                raise ServiceError(
+                    f"the database is of schema {found}, this release works with "
+                    f"{tables.SCHEMA}; use the release that wrote it."
+                )
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection whose reads agree with each other."""
+        with self.engine.connect() as connection:
+            if not self.sqlite:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection to write on, when it is our turn; commit at the end."""
+        with self._taking_turns(), self._writing.begin() as connection:
+            if not self.sqlite:
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TURN})")
+            yield connection
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _taking_turns(self) -> Iterator[None]:
+        if self._turn is None or fcntl is None:
+            yield
+            return
+        handle = os.open(self._turn, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+def is_conflict(error: Exception) -> bool:
+    """Tell whether another worker came first, so that trying again helps."""
+    if isinstance(error, IntegrityError):
+        return True
+    code = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return isinstance(error, DBAPIError) and code in ("40001", "40P01")
+
+
+def is_away(error: Exception) -> bool:
+    """Tell whether the database is away, so that waiting helps."""
+    return isinstance(error, OperationalError) or (
+        isinstance(error, DBAPIError) and error.connection_invalidated
+    )
+
+
+def _url(where: str | os.PathLike[str]) -> URL:
+    text = os.fspath(where)
+    if "://" not in text:
+        return URL.create("sqlite", database=str(Path(text).absolute()))
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise ServiceError(f"{text!r:.100} is no path and no URL of a database.") from error
+    name = url.get_backend_name()
+    if name == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if name != "sqlite" or not url.database:
+        raise ServiceError(
+            f"the database must be a file or a URL of PostgreSQL, got {name!r}; for SQLite give "
+            "its path."
+        )
+    return url
+
+
+def _pragmas(synchronous: str) -> Any:
+    def connected(connection: Any, record: Any) -> None:
+        for pragma in (
+            f"busy_timeout = {_PATIENCE}",
+            "journal_mode = WAL",
+            f"synchronous = {synchronous}",
+            "foreign_keys = ON",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    return connected
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))

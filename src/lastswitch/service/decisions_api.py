@@ -1,0 +1,208 @@
+"""Asking, confirming, cancelling and telling over HTTP, one by one and many at once."""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Request
+from fastapi.responses import Response
+
+from lastswitch.service.answers import answer, body_of, problems, read_body
+from lastswitch.service.contract import Ask, Cancel, Confirm, Operation, Tell
+from lastswitch.service.keys import Key
+from lastswitch.service.problems import Problem
+from lastswitch.service.rotation import is_text
+from lastswitch.service.wire import (
+    AskBody,
+    AsksBody,
+    BatchView,
+    DecisionView,
+    IdsBody,
+    RewardBody,
+    RewardsBody,
+)
+
+if TYPE_CHECKING:
+    from lastswitch.service.app import Service
+
+router = APIRouter(prefix="/v1")
+_IDEMPOTENCY = re.compile(r"[\x21-\x7e]{1,200}")
+
+RotationName = Annotated[str, Path(description="The rotation.", max_length=64)]
+DecisionId = Annotated[str, Path(description="The decision's id.", max_length=64)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        description="Names the request: sent again, it gets the answer it got before.",
+        max_length=200,
+        pattern=_IDEMPOTENCY.pattern,
+    ),
+]
+
+
+@router.post(
+    "/rotations/{name}/decisions",
+    status_code=201,
+    summary="Decide what a subject plays",
+    response_model=DecisionView,
+    responses={
+        200: {"model": DecisionView, "description": "Asked before, or an offer stands already."},
+        **problems(404, 409, 415),
+    },
+    openapi_extra=body_of(AskBody),
+)
+async def decide(request: Request, name: RotationName, key: IdempotencyKey = None) -> Response:
+    """Decide what a subject plays in its round, and move its state, or offer it first."""
+    body = await read_body(request, AskBody)
+    return await _one(request, _ask(name, body, key))
+
+
+@router.post(
+    "/rotations/{name}/decisions/batch",
+    summary="Decide for several subjects",
+    response_model=BatchView,
+    responses=problems(404, 415),
+    openapi_extra=body_of(AsksBody),
+)
+async def decide_many(request: Request, name: RotationName) -> Response:
+    """Decide for several subjects at once: each is answered by itself."""
+    body = await read_body(request, AsksBody)
+    return await _many(request, [_ask(name, one, one.key) for one in body.decisions])
+
+
+@router.post(
+    "/decisions/confirm",
+    summary="Confirm several",
+    response_model=BatchView,
+    responses=problems(415),
+    openapi_extra=body_of(IdsBody),
+)
+async def confirm_many(request: Request) -> Response:
+    """Say that several offers are played."""
+    body, scope = await read_body(request, IdsBody), _scope(request)
+    return await _many(request, [Confirm(name, scope) for name in body.ids])
+
+
+@router.post(
+    "/decisions/cancel",
+    summary="Cancel several",
+    response_model=BatchView,
+    responses=problems(415),
+    openapi_extra=body_of(IdsBody),
+)
+async def cancel_many(request: Request) -> Response:
+    """Say that several offers are not played."""
+    body, scope = await read_body(request, IdsBody), _scope(request)
+    return await _many(request, [Cancel(name, scope) for name in body.ids])
+
+
+@router.post(
+    "/decisions/reward",
+    summary="Tell several rewards",
+    response_model=BatchView,
+    responses=problems(415),
+    openapi_extra=body_of(RewardsBody),
+)
+async def reward_many(request: Request) -> Response:
+    """Say what several decisions paid."""
+    body, scope = await read_body(request, RewardsBody), _scope(request)
+    return await _many(request, [_tell(one.id, one.reward, scope) for one in body.rewards])
+
+
+@router.post(
+    "/decisions/{id}/confirm",
+    summary="Confirm an offer",
+    response_model=DecisionView,
+    responses=problems(404, 410),
+)
+async def confirm(request: Request, id: DecisionId) -> Response:  # noqa: A002
+    """Say that an offer is played: now the subject's state moves. Again does nothing."""
+    return await _one(request, Confirm(id, _scope(request)))
+
+
+@router.post(
+    "/decisions/{id}/cancel",
+    summary="Cancel an offer",
+    response_model=DecisionView,
+    responses=problems(404, 409),
+)
+async def cancel(request: Request, id: DecisionId) -> Response:  # noqa: A002
+    """Say that an offer is not played: it is as if it had not been asked."""
+    return await _one(request, Cancel(id, _scope(request)))
+
+
+@router.post(
+    "/decisions/{id}/reward",
+    status_code=201,
+    summary="Tell a reward",
+    response_model=DecisionView,
+    responses={
+        200: {"model": DecisionView, "description": "The same reward was told before."},
+        **problems(404, 409, 410, 415),
+    },
+    openapi_extra=body_of(RewardBody),
+)
+async def reward(request: Request, id: DecisionId) -> Response:  # noqa: A002
+    """Say what a decision paid. The first reward counts; the same again is fine."""
+    body = await read_body(request, RewardBody)
+    return await _one(request, _tell(id, body.reward, _scope(request)))
+
+
+def _ask(rotation: str, body: AskBody, key: str | None) -> Ask:
+    for name in (body.subject, *(body.allowed or ())):
+        if not is_text(name):
+            raise Problem(422, "name", f"{name!r:.80} is no name: use letters that can be shown.")
+    if key is not None and not _IDEMPOTENCY.fullmatch(key):
+        raise Problem(422, "key", "an Idempotency-Key is up to 200 visible characters of ASCII.")
+    name = secrets.token_hex(16) if key is None else f"{rotation}\x1f{key}"
+    asked = (body.subject, body.at, body.allowed, body.plays, body.confirm)
+    return Ask(
+        rotation=rotation,
+        id=_id_of(name),
+        keyed=key is not None,
+        subject=body.subject,
+        at=body.at,
+        allowed=None if body.allowed is None else tuple(body.allowed),
+        plays=body.plays,
+        confirm=body.confirm == "now",
+        digest=sha256(repr(asked).encode()).hexdigest()[:32],
+    )
+
+
+def _id_of(name: str) -> str:
+    """Return the id of the decision that a request of this name leads to."""
+    return base64.b32encode(sha256(name.encode()).digest()[:16]).decode().rstrip("=").lower()
+
+
+def _tell(name: str, reward: Any, scope: str | None) -> Tell:
+    return Tell(name, tuple(reward) if isinstance(reward, list) else reward, scope)
+
+
+def _scope(request: Request) -> str | None:
+    key: Key = request.scope["key"]
+    return key.rotation
+
+
+async def _one(request: Request, operation: Operation) -> Response:
+    service: Service = request.app.state.service
+    ((status, body),) = await service.worker.submit([operation])
+    return answer(status, body)
+
+
+async def _many(request: Request, operations: Sequence[Operation]) -> Response:
+    service: Service = request.app.state.service
+    most = service.access.limits.batch
+    if len(operations) > most:
+        raise Problem(413, "batch", f"a batch has at most {most} entries, got {len(operations)}.")
+    replies = await service.worker.submit(operations) if operations else []
+    answers = [
+        {"status": status, "decision" if status < 400 else "problem": body}
+        for status, body in replies
+    ]
+    return answer(200, {"answers": answers})

@@ -1,0 +1,179 @@
+"""Starting the service: a database beside the rotation's file, a first key, worker processes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import uvicorn
+
+from lastswitch.errors import ServiceError
+from lastswitch.files import read_values
+from lastswitch.logs.saving import find_fit
+from lastswitch.service.app import Service
+from lastswitch.service.database import Database
+from lastswitch.service.gate import LOOPBACK, Access, Limits
+from lastswitch.service.keys import count_keys, make_key
+from lastswitch.service.rotation import plain
+from lastswitch.service.rotations import put_rotation
+
+#: How worker processes are told what to serve.
+_SETTINGS = "LASTSWITCH_SERVE"
+
+
+class Prepared(NamedTuple):
+    """What is ready to be served: the rotations put in place, and the first key if one was made."""
+
+    database: Database
+    rotations: list[str]
+    key: str | None
+
+
+def prepare(files: Sequence[Path], where: str | None = None, synchronous: str = "FULL") -> Prepared:
+    """Open the database, put the files' rotations into it, and make a key if there is none."""
+    if where is None:
+        if not files:
+            raise ServiceError("say what to serve: a rotation's file, or --database.")
+        where = str(files[0].with_suffix(".sqlite"))
+    specs = [(file.stem, read_spec(file)) for file in files]
+    database = Database(where, synchronous)
+    database.create()
+    for name, spec in specs:
+        put_rotation(database, name, spec)
+    key = None if count_keys(database) else make_key(database, label="first")
+    return Prepared(database, [name for name, _ in specs], key)
+
+
+def read_spec(file: Path) -> dict[str, Any]:
+    """Return the rotation in a bandit's file; one fitted from a log brings its counts along."""
+    spec = plain(read_values(file))
+    if not isinstance(spec, dict):
+        raise ServiceError(f"{file} is no rotation: it must hold a table with [[arms]].")
+    spec.pop("version", None)
+    settings = dict(spec.get("serve", {}))
+    if settings.get("prior") == "fit":
+        fit = find_fit(file).fit
+        if fit is None:
+            raise ServiceError(f"prior is 'fit', and {file} does not lie beside the fit it is of.")
+        settings["prior"] = {name: table.tolist() for name, table in fit.prior()._asdict().items()}
+        spec["serve"] = settings
+    return spec
+
+
+def run(
+    prepared: Prepared,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    workers: int = 1,
+    names: Sequence[str] = (),
+    limits: Limits | None = None,
+    synchronous: str = "FULL",
+    verbose: bool = False,
+) -> None:
+    """Serve until told to stop."""
+    hosts = (*LOOPBACK, *(name.lower() for name in names))
+    # A loopback server with names is behind a proxy, and who comes through it is anybody.
+    loopback = host in LOOPBACK and not names
+    if host not in LOOPBACK and not names:
+        raise ServiceError(
+            f"{host} can be reached from elsewhere: say by which names, such as "
+            "--name decide.example.org."
+        )
+    settings = {
+        "database": prepared.database.url.render_as_string(hide_password=False),
+        "synchronous": synchronous,
+        "hosts": hosts,
+        "loopback": loopback,
+        "limits": asdict(limits or Limits()),
+        "verbose": verbose,
+    }
+    prepared.database.close()
+    with tempfile.TemporaryDirectory(prefix="lastswitch-") as folder:
+        os.environ[_SETTINGS] = json.dumps(settings)
+        if workers > 1:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        uvicorn.run(
+            "lastswitch.service.running:from_environment",
+            factory=True,
+            host=host,
+            port=port,
+            workers=workers,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=10,
+            backlog=4096,
+        )
+
+
+def from_environment() -> Any:
+    """Return the application that a worker process serves."""
+    settings = json.loads(os.environ[_SETTINGS])
+    level = logging.INFO if settings["verbose"] else logging.WARNING
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(message)s")
+    access = Access(tuple(settings["hosts"]), settings["loopback"], Limits(**settings["limits"]))
+    return Service(Database(settings["database"], settings["synchronous"]), access).application()
+
+
+class background:  # noqa: N801 - used like a function
+    """Serve rotations from a thread of this process, to try things out.
+
+    Parameters
+    ----------
+    files
+        Rotations' files.
+    database
+        A file for SQLite or a URL of PostgreSQL; by default a file beside the first rotation.
+
+    Attributes
+    ----------
+    url, key
+        Where it is, and a key that writes.
+
+    Examples
+    --------
+    ::
+
+        with background("station.toml") as service:
+            pull = ls.Client(service.url, service.key).ask("ann")
+    """
+
+    def __init__(self, *files: str | os.PathLike[str], database: str | None = None) -> None:
+        prepared = prepare([Path(file) for file in files], database)
+        self.key = prepared.key or make_key(prepared.database, label="background")
+        service = Service(prepared.database)
+        self._server = uvicorn.Server(
+            uvicorn.Config(service.application(), port=0, log_level="warning", access_log=False)
+        )
+        self._thread = threading.Thread(
+            target=self._server.run, name="lastswitch-background", daemon=True
+        )
+        self._thread.start()
+        while not self._server.started:
+            if not self._thread.is_alive():
+                raise ServiceError("the service could not be started; see the log.")
+            time.sleep(0.01)
+        service.worker.ready.wait()
+        port = self._server.servers[0].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+
+    def stop(self) -> None:
+        """Answer what waits, and end."""
+        self._server.should_exit = True
+        self._thread.join()
+
+    def __enter__(self) -> background:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()

@@ -1,0 +1,292 @@
+"""The one thread of a process that touches the database: it commits whatever waits together.
+
+An ``fsync`` costs milliseconds, so operations that wait while one is under way are committed by
+the next, as one transaction, and answered when it is done. Deciding happens before it is our turn
+to write; rows that another worker changed meanwhile make the transaction fail, and it is done
+again, the second time with the turn held throughout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+
+from lastswitch.service import tables
+from lastswitch.service.contract import Answer, Close, Operation, Work
+from lastswitch.service.database import Database, is_away, is_conflict
+from lastswitch.service.problems import Problem
+from lastswitch.service.rotations import Rotations
+from lastswitch.service.store import ConflictError, count_subjects, flush, load
+
+log = logging.getLogger("lastswitch.service")
+
+#: Operations committed at a time, seconds between two looks at the journal, and at what is due.
+TOGETHER, LOOK_EVERY, SWEEP_EVERY = 128, 0.25, 1.0
+#: Seconds between two counts of all subjects.
+SURVEY_EVERY = 30.0
+#: Seconds an operation waits for a database that is away.
+PATIENCE = 20.0
+_SWEPT = 500
+
+#: What an operation is answered with: a status and a body.
+Reply = tuple[int, Any]
+
+
+class Waiting(NamedTuple):
+    """Operations of one request, and whom to answer."""
+
+    operations: Sequence[Operation]
+    answer: Callable[[list[Reply] | Exception], None]
+    since: float
+
+
+class Worker:
+    """Does operations, in order, and answers each once it is committed.
+
+    Parameters
+    ----------
+    database
+        Where everything is kept.
+    render
+        Turns an answer into a reply while its rows are as they were answered.
+    clock
+        Seconds since 1970.
+    most_subjects
+        Subjects that a rotation takes in.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        render: Callable[[Answer, Rotations], Reply],
+        clock: Callable[[], float] = time.time,
+        most_subjects: int = 1_000_000,
+    ) -> None:
+        self.database, self.clock, self.most_subjects = database, clock, most_subjects
+        self.rotations = Rotations(database)
+        self.ready = threading.Event()
+        self.counted = {"decisions": 0, "rewards": 0, "commits": 0, "conflicts": 0, "away": 0}
+        #: Called with every batch of lines once they are committed.
+        self.listeners: list[Callable[[list[Any]], None]] = []
+        self._render = render
+        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="lastswitch-store", daemon=True)
+        self._looked = self._swept = self._surveyed = 0.0
+        self._room: dict[str, float] = {}
+
+    def start(self) -> None:
+        """Read the journal, then answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answer what waits, write down what learners heard, and end."""
+        self._queue.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def submit(self, operations: Sequence[Operation]) -> asyncio.Future[list[Reply]]:
+        """Return, from the event loop, a future of the replies."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[list[Reply]] = loop.create_future()
+
+        def answer(found: list[Reply] | Exception) -> None:
+            loop.call_soon_threadsafe(_settle, future, found)
+
+        self._queue.put(Waiting(operations, answer, time.monotonic()))
+        return future
+
+    def do(self, operations: Sequence[Operation]) -> list[Reply]:
+        """Do operations from any other thread, and wait for the replies."""
+        done: queue.SimpleQueue[list[Reply] | Exception] = queue.SimpleQueue()
+        self._queue.put(Waiting(operations, done.put, time.monotonic()))
+        found = done.get()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def depth(self) -> int:
+        """Return how many requests wait."""
+        return self._queue.qsize()
+
+    # In the thread.
+
+    def _run(self) -> None:
+        while not self.ready.is_set():
+            try:
+                self.rotations.start()
+                self.ready.set()
+            except Exception as error:
+                if not is_away(error):
+                    log.exception("cannot start")
+                if self._ended():
+                    return
+                time.sleep(LOOK_EVERY)
+        ending = False
+        while not ending:
+            batch, ending = self._gather()
+            if batch:
+                self._answer(batch)
+            try:
+                self._look_around()
+            except Exception as error:  # whatever it is, requests must be answered
+                if not is_away(error) and not is_conflict(error):
+                    log.exception("cannot read on")
+        try:
+            self.rotations.read_on()
+            self.rotations.snapshot(force=True)
+        except Exception as error:
+            log.warning("no snapshot at the end: %s", type(error).__name__)
+
+    def _ended(self) -> bool:
+        """Tell whether to give up starting; what waits is told that nothing is ready."""
+        while not self._queue.empty():
+            item = self._queue.get()
+            if item is None:
+                return True
+            item.answer(Problem(503, "starting", "the journal cannot be read; try again later."))
+        return False
+
+    def _gather(self) -> tuple[list[Waiting], bool]:
+        """Return what waits, up to a number of operations; and whether to end."""
+        batch: list[Waiting] = []
+        size = 0
+        try:
+            item = self._queue.get(timeout=LOOK_EVERY)
+            while item is not None:
+                batch.append(item)
+                size += len(item.operations)
+                if size >= TOGETHER:
+                    return batch, False
+                item = self._queue.get_nowait()
+        except queue.Empty:
+            return batch, False
+        return batch, True
+
+    def _answer(self, batch: list[Waiting]) -> None:
+        operations = [operation for item in batch for operation in item.operations]
+        try:
+            if any(not item.operations for item in batch):  # somebody wants to see what is new
+                self.rotations.read_on()
+            replies = self._commit(operations) if operations else []
+        except Exception as error:
+            if not isinstance(error, Problem):
+                log.exception("cannot commit")
+            for item in batch:
+                item.answer(error)
+            return
+        at = 0
+        for item in batch:
+            item.answer(replies[at : at + len(item.operations)])
+            at += len(item.operations)
+
+    def _commit(self, operations: Sequence[Operation]) -> list[Reply]:
+        """Do operations until they are committed."""
+        began, tries = time.monotonic(), 0
+        while True:
+            work = self._work()
+            try:
+                replies = self._try(work, operations, tries)
+            except (ConflictError, SQLAlchemyError) as error:
+                self.rotations.undone(work.lines)
+                away = is_away(error) if isinstance(error, SQLAlchemyError) else False
+                if not away and not isinstance(error, ConflictError) and not is_conflict(error):
+                    raise
+                tries += 1
+                self.counted["away" if away else "conflicts"] += 1
+                if away:
+                    if time.monotonic() - began > PATIENCE:
+                        raise Problem(
+                            503, "database-away", "the database does not answer; try again later."
+                        ) from error
+                    time.sleep(min(0.02 * 2**tries, 0.5))
+                continue
+            except Exception:
+                self.rotations.undone(work.lines)
+                raise
+            self._committed(work)
+            return replies
+
+    def _try(self, work: Work, operations: Sequence[Operation], tries: int) -> list[Reply]:
+        if tries >= 2:
+            with self.database.writing() as connection:
+                load(connection, work, operations, again=True)
+                replies = self._do(work, operations)
+                flush(connection, work)
+            return replies
+        with self.database.reading() as connection:
+            load(connection, work, operations, again=tries > 0)
+        replies = self._do(work, operations)
+        if work.lines or work.new_aliases:
+            with self.database.writing() as connection:
+                flush(connection, work)
+        return replies
+
+    def _do(self, work: Work, operations: Sequence[Operation]) -> list[Reply]:
+        replies: list[Reply] = []
+        for operation in operations:
+            try:
+                replies.append(self._render(work.do(operation), self.rotations))
+            except Problem as problem:
+                replies.append((problem.status, problem.body()))
+        return replies
+
+    def _work(self) -> Work:
+        rotations = self.rotations
+        return Work(self.clock(), rotations.decider, rotations.version, room=dict(self._room))
+
+    def _committed(self, work: Work) -> None:
+        self.rotations.committed(work.lines)
+        self._room = work.room
+        self.counted["commits"] += bool(work.lines)
+        for line in work.lines:
+            self.counted["decisions"] += line.kind == "play"
+            self.counted["rewards"] += line.kind == "reward"
+        for listener in self.listeners:
+            listener(work.lines)
+
+    def _look_around(self) -> None:
+        """Now and then, read on in the journal and book rewards that are due."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_EVERY:
+            return
+        self._looked = now
+        self.rotations.read_on()
+        self.rotations.snapshot()
+        if now - self._swept >= SWEEP_EVERY:
+            self._swept = now
+            self._sweep()
+
+    def _sweep(self) -> None:
+        due, now = tables.decision, time.monotonic()
+        with self.database.reading() as connection:
+            if now - self._surveyed >= SURVEY_EVERY or not self._surveyed:
+                self._surveyed = now
+                for name in self.rotations.names():
+                    self._room[name] = self.most_subjects - count_subjects(connection, name)
+            found = connection.execute(
+                select(due.c.id)
+                .where(due.c.status == "played", due.c.due.is_not(None))
+                .where(due.c.due <= self.clock())
+                .order_by(due.c.due)
+                .limit(_SWEPT)
+            ).scalars()
+            late = [Close(name) for name in found]
+        if late:
+            self._commit(late)
+
+
+def _settle(future: asyncio.Future[list[Reply]], found: list[Reply] | Exception) -> None:
+    if future.cancelled():
+        return
+    if isinstance(found, Exception):
+        future.set_exception(found)
+    else:
+        future.set_result(found)
