@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-engines test-service studio lint format signatures bench docs clean
+.PHONY: help reproduce studio test test-engines test-service lint format signatures bench docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -38,17 +38,21 @@ $(VENV)/.has-service: $(VENV)/.made pyproject.toml constraints.txt
 reproduce: $(VENV)/.has-base  ## the paper's figures and tables, and ours, into results/
 	$(BIN)/lastswitch reproduce --out results
 
+studio: $(VENV)/.has-serve $(VENV)/.has-logs  ## the service and its page on a demo station, on loopback
+	$(BIN)/lastswitch serve --demo
+
 test: $(VENV)/.has-test  ## every test that needs no cluster engine
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 test-engines: $(VENV)/.has-engines  ## tests on real Ray, Dask and Spark
 	$(BIN)/python -m pytest -q -m engines --disable-warnings tests
 
-test-service: $(VENV)/.has-service  ## tests of the service on PostgreSQL and in Chromium
-	$(BIN)/python -m pytest -q -m service -n 2 --dist loadgroup tests/service
-
-studio: $(VENV)/.has-serve $(VENV)/.has-logs  ## a demo station on loopback, with its studio to look at
-	$(BIN)/lastswitch serve --demo
+test-service: $(VENV)/.has-service  ## tests of the service on real PostgreSQL and in Chromium
+	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
+		{ echo "PostgreSQL is not there; get it with: apt-get install postgresql"; exit 1; }
+	@test -n "$$CHROMIUM" || command -v chromium > /dev/null || command -v google-chrome > /dev/null || \
+		{ echo "Chromium is not there; get it with: apt-get install chromium"; exit 1; }
+	$(BIN)/python -m pytest -q -m service --disable-warnings tests/service
 
 lint: $(VENV)/.has-test  ## formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -97,14 +97,16 @@ def main(quick: bool = False) -> None:
         log = ("--log", "events.parquet")
         runs = {
             "from the log": measured(here, *log),
-            "from the log, half of them a day": measured(here, *log, *budget),
-            "from the log, one process": measured(here, *log, "--jobs", "1"),
-            "from states, one process": measured(here, "--states", "states.parquet", "--jobs", "1"),
+            "from the log with a budget": measured(here, *log, *budget),
+            "from the log on one process": measured(here, *log, "--jobs", "1"),
+            "from states on one process": measured(
+                here, "--states", "states.parquet", "--jobs", "1"
+            ),
             "start alone": measured(here, "--states", "few.parquet", "--jobs", "1"),
         }
     events = subjects * EVENTS
     sizes = {name: (events if "log" in name else 0, subjects) for name in runs}
-    sizes["from states, one process"] = (0, table)
+    sizes["from states on one process"] = (0, table)
     sizes["start alone"] = (0, 100)
     night = [
         {
@@ -118,8 +120,8 @@ def main(quick: bool = False) -> None:
         for name, (seconds, processor, peak) in runs.items()
     ]
     start = runs["start alone"][1]
-    subject = (runs["from states, one process"][1] - start) / table
-    event = (runs["from the log, one process"][1] - start - subject * subjects) / events
+    subject = (runs["from states on one process"][1] - start) / table
+    event = (runs["from the log on one process"][1] - start - subject * subjects) / events
     hours = (MANY * EVENTS * event + MANY * subject) / 3600
     paper = [
         {"part": "reading", "µs each": 1e6 * event, "core hours": MANY * EVENTS * event / 3600},

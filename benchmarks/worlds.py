@@ -4,9 +4,11 @@
   seeds nothing was tuned.
 - *Moving*: two of four curves jump halfway; share of the optimum before and after, how soon the
   new optimum is earned again, and what a memory costs where nothing moves.
+- *Drifting*: all curves move slowly, from one bandit to another.
+- *Arriving*: a fourth arm is added after a third of the rounds.
 - *Subjects*: curves that are a blend of common ones and of the subject's own.
 
-Run ``python -m benchmarks.worlds [--quick] [--part held-out|moving|subjects]``.
+Run ``python -m benchmarks.worlds [--quick] [--part PART]``, the parts called as above.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from lastswitch._random import stream
 from lastswitch.families import random_bandit
 from lastswitch.learning import RAWUCB
 
+Tables = tuple[NDArray[np.float64], NDArray[np.float64]]
+PARTS = ("held-out", "moving", "drifting", "arriving", "subjects")
 #: First seeds of the eight sets; what was tuned was tuned on others (300, 2000, …).
 HELD_OUT = tuple(range(1100, 1900, 100))
 
@@ -57,17 +61,21 @@ def held_out_table(bases: Sequence[int], horizon: int) -> list[dict[str, Any]]:
     return rows
 
 
-def moving_table(horizon: int) -> list[dict[str, Any]]:
-    """Let two curves of four jump halfway."""
-    policies: dict[str, Callable[[], ls.Policy]] = {
+def _movers(horizon: int) -> dict[str, Callable[[], ls.Policy]]:
+    """Return the policies for curves that move, of four arms."""
+    return {
         "RotationUCB": lambda: ls.RotationUCB(4),
         "memory of T/2": lambda: ls.RotationUCB(4, memory=horizon / 2),
         "memory of T/4": lambda: ls.RotationUCB(4, memory=horizon / 4),
         "memory of T/12": lambda: ls.RotationUCB(4, memory=horizon / 12),
         "RAWUCB": lambda: RAWUCB(4),
     }
+
+
+def moving_table(horizon: int) -> list[dict[str, Any]]:
+    """Let two curves of four jump halfway."""
     rows, half = [], horizon // 2
-    for name, build in policies.items():
+    for name, build in _movers(horizon).items():
         found = []
         for number, family in enumerate(("step", "spike", "monotone", "mixed"), 1):
             before = random_bandit(family, 4, 6, seed=500 + number)
@@ -89,6 +97,45 @@ def moving_table(horizon: int) -> list[dict[str, Any]]:
             {"policy": name, **dict(zip(names, np.mean(found, axis=0).tolist(), strict=True))}
         )
     return rows
+
+
+def drifting_table(horizon: int, steps: int = 24) -> list[dict[str, Any]]:
+    """Let all curves move from those of one bandit to those of another, in small steps."""
+    rows = []
+    for name, build in _movers(horizon).items():
+        found = []
+        for number, family in enumerate(("step", "monotone", "mixed"), 1):
+            ends = [random_bandit(family, 4, 6, seed=base + number) for base in (500, 600)]
+            tables = [bandit.tables(8, 4) for bandit in ends]
+            path = [_blend(*tables, step / (steps - 1)) for step in range(steps)]
+            best = np.repeat([ls.optimal_average(b).value for b in path], horizon // steps)
+            worlds = [bandit for bandit in path for _ in range(horizon // steps)]
+            found.append(_earned(build(), worlds, number).sum() / best.sum())
+        rows.append({"policy": name, "share of the moving optimum": float(np.mean(found))})
+    return rows
+
+
+def arriving_table(horizon: int) -> list[dict[str, Any]]:
+    """Add a fourth arm after a third of the rounds; beside it a policy that starts anew then."""
+    third = horizon // 3
+    found: dict[str, list[tuple[float, float]]] = {"added to what is known": [], "started anew": []}
+    for number, family in enumerate(("step", "spike", "monotone", "mixed"), 1):
+        four = random_bandit(family, 4, 6, seed=500 + number)
+        three = ls.Bandit(four.curves[:3], noise=four.noise)
+        old, new = (ls.optimal_average(bandit).value for bandit in (three, four))
+        for name, each in found.items():
+            policy = ls.RotationUCB(3)
+            before = _earned(policy, [three] * third, number).mean() / old
+            if name == "started anew":
+                policy = ls.RotationUCB(4)
+            else:
+                policy.add_arm()
+            each.append((before, _earned(policy, [four] * (horizon - third), number).mean() / new))
+    names = ("before it arrives", "after")
+    return [
+        {"the new arm": name, **dict(zip(names, np.mean(each, axis=0).tolist(), strict=True))}
+        for name, each in found.items()
+    ]
 
 
 def subjects_table(subjects: int, lengths: Sequence[int]) -> list[dict[str, Any]]:
@@ -130,11 +177,14 @@ def _subjects(family: str, differ: float, subjects: int, seed: int) -> list[ls.B
     bandits = []
     for number in range(subjects):
         own = random_bandit(family, 3, 5, seed=1000 * seed + number + 1).tables(8, 4)
-        rest, streak = (
-            (1 - differ) * ours + differ * theirs for ours, theirs in zip(common, own, strict=True)
-        )
-        bandits.append(ls.Bandit([ls.Curve(r, s) for r, s in zip(rest, streak, strict=True)]))
+        bandits.append(_blend(common, own, differ))
     return bandits
+
+
+def _blend(one: Tables, other: Tables, share: float) -> ls.Bandit:
+    """Return the bandit ``share`` of the way from one to the other."""
+    rest, streak = ((1 - share) * a + share * b for a, b in zip(one, other, strict=True))
+    return ls.Bandit([ls.Curve(*tables) for tables in zip(rest, streak, strict=True)])
 
 
 def _earned_by_all(
@@ -154,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables and keep them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one set, shorter runs")
-    parser.add_argument("--part", choices=["all", "held-out", "moving", "subjects"], default="all")
+    parser.add_argument("--part", choices=["all", *PARTS], default="all")
     options = parser.parse_args(arguments)
     quick, tables = options.quick, {}
     if options.part in ("all", "held-out"):
@@ -162,6 +212,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tables["held-out instances"] = held_out_table(bases, 2_000 if quick else 10_000)
     if options.part in ("all", "moving"):
         tables["a jump halfway"] = moving_table(2_400 if quick else 12_000)
+    if options.part in ("all", "drifting"):
+        tables["a slow drift"] = drifting_table(2_400 if quick else 12_000)
+    if options.part in ("all", "arriving"):
+        tables["an arm that arrives"] = arriving_table(2_400 if quick else 12_000)
     if options.part in ("all", "subjects"):
         tables["subjects who differ"] = subjects_table(10, (60,) if quick else (60, 400))
     for title, rows in tables.items():

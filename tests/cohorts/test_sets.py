@@ -71,6 +71,17 @@ def test_chunks_change_nothing(monkeypatch):
         assert (one[order] == other).all()
 
 
+def test_equal_plans_are_told_apart_alike_whoever_else_is_there():
+    """A rule that binds nobody of a part must not change which of equal plans is taken."""
+    bandit = ls.Bandit([ls.curves.constant(0.5)] * 3, plays=(0, 1))
+    problem = CohortProblem(bandit, 4, rules=[r.at_most("everyone", 1, spans=[(-3, 1)])])
+    rows = problem.standing(np.ones((2, 3), int), [[-1, -1, -1], [-1, -1, 0]])
+    both = Sets(problem).at(rows, np.ones(2))(np.zeros((3, 4)))
+    for n in range(2):
+        alone = Sets(problem).at(rows[n : n + 1], np.ones(1))(np.zeros((3, 4)))
+        assert (alone.arms == both.arms[n]).all()
+
+
 def test_a_tree_needs_rules_that_do_not_cross():
     """Successions between arms and crossing groups have none."""
     bandit = ls.Bandit([ls.curves.constant(0.5)] * 4)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lastswitch.cohorts.figures import draw_summary
 from lastswitch.drawing import house_style
+from lastswitch.schedules.sheet import say_day
 
 if TYPE_CHECKING:
     from lastswitch.cohorts.result import CohortPlan
@@ -38,7 +39,7 @@ def page(plan: CohortPlan, title: str) -> str:
         title=title,
         plan=plan,
         names=plan.problem.bandit.names,
-        rounds=[_say(plan, t) for t in range(plan.problem.length)],
+        rounds=[_head(plan, t) for t in range(plan.problem.length)],
         plays=plan.plays.tolist(),
         silent=plan.tally.silent.tolist(),
         budgets=_budgets(plan),
@@ -49,6 +50,14 @@ def page(plan: CohortPlan, title: str) -> str:
 
 def _say(plan: CohortPlan, t: int) -> str:
     return f"round {t}" if plan.calendar is None else plan.calendar.say(t)
+
+
+def _head(plan: CohortPlan, t: int) -> str:
+    """Return a round as the head of a column has it: in few words."""
+    if plan.calendar is None:
+        return str(t)
+    clock = "" if plan.calendar.daily else f" {plan.calendar.time(t):%H:%M}"
+    return f"{say_day(plan.calendar.day(t))}{clock}"
 
 
 def _others(plan: CohortPlan) -> list[tuple[str, float, float, float | None]]:

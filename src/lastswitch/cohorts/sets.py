@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import announce
 from lastswitch.cohorts import set_kernels as kernels
+from lastswitch.cohorts.memories import Memory
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.cohorts.response import Played, Respond, Response
 from lastswitch.cohorts.set_kernels import Below, Ids
@@ -164,14 +166,8 @@ class _Group:
             memory = problem.memories[m]
             packed, begin = different[:, begin : begin + memory.columns], begin + memory.columns
             kinds, _, which = distinct_rows(packed)
-            letters = [(h.counter, h.letter) for h in node.heard if h.memory == m]
-            rows = [
-                sum(
-                    counter_costs(counters[k], letter, problem.plays[1], problem.length)
-                    for k, letter in letters
-                )
-                for counters in map(memory.counters, kinds.tolist())
-            ]
+            letters = tuple((h.counter, h.letter) for h in node.heard if h.memory == m)
+            rows = [_rule_costs(memory, tuple(kind), letters) for kind in kinds.tolist()]
             total += np.array(rows)[which]
         return total
 
@@ -205,8 +201,11 @@ class _Group:
 
     @property
     def _free(self) -> bool:
-        """Whether the rounds may be shared out in any way, some played by nobody."""
-        return self._problem.plays[0] == 0 and not self._root.cost.any()
+        """Whether the rounds may be shared out in any way, some played by nobody.
+
+        A question of the rules alone: among equal plans each way has its own favourite.
+        """
+        return self._problem.plays[0] == 0 and not self._root.node.heard
 
     def _tabulate(self, part: _Part, price: FloatArray, tables: dict[int, FloatArray]) -> None:
         """Make the tables of a node and all below it, at these prices."""
@@ -249,7 +248,7 @@ class _Group:
             kernels.best_shares(left, tables[id(root)], at, best, share)
             kernels.best_subset(right, at, below, full - share, whole)
             whole += share
-        elif least == most and not root.cost.any():
+        elif least == most and not root.node.heard:
             kernels.best_shares(left, right, at, best, share)
         else:
             cost = self._weighted(root.cost) + too_few(least, most, self._problem.length)
@@ -280,6 +279,20 @@ class _Group:
         value -= part.cost[at[:, 2], rounds]
         for below, own, took in zip(part.parts, at.T, (share, rounds - share), strict=False):
             self._descend(below, own, took, tables, arms, value)
+
+
+@lru_cache(maxsize=1 << 13)
+def _rule_costs(
+    memory: Memory, packed: tuple[int, ...], letters: tuple[tuple[int, int], ...]
+) -> FloatArray:
+    """Return what counters of a rule, each with its letter, cost by taken places."""
+    counters = memory.counters(packed)
+    costs = [
+        counter_costs(counters[k], letter, memory.most_plays, memory.length)
+        for k, letter in letters
+    ]
+    total: FloatArray = np.sum(costs, axis=0)
+    return total
 
 
 def in_slices(work: Callable[[slice], None], n: int) -> None:
