@@ -12,7 +12,7 @@ from service_cases import CYCLE, Database, Now
 from test_replaying import wrong_in
 
 from lastswitch.service.app import _render
-from lastswitch.service.contract import Ask, Cancel, Confirm, Tell
+from lastswitch.service.operations import Ask, Cancel, Confirm, Tell
 from lastswitch.service.rotations import put_rotation
 from lastswitch.service.worker import Worker
 

@@ -83,7 +83,9 @@ class Server:
 
     def __init__(self, where, *options, workers=1, key=None):
         self.where, self.options, self.workers, self.port = where, options, workers, free_port()
-        self.key = key or make_key(Database(where))
+        database = Database(where)
+        self.key = key or make_key(database)
+        database.close()  # a connection left open would tidy up after a server that is killed
         self.url = f"http://127.0.0.1:{self.port}"
         self.process = None
 

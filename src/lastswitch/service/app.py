@@ -23,11 +23,11 @@ from lastswitch import __version__
 from lastswitch.errors import LastSwitchError
 from lastswitch.service import decisions_api, reading_api
 from lastswitch.service.answers import answer
-from lastswitch.service.contract import Answer
 from lastswitch.service.database import Database
 from lastswitch.service.gate import Access, Gate
 from lastswitch.service.keys import Keys
 from lastswitch.service.metrics import Metrics
+from lastswitch.service.operations import Answer
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
 from lastswitch.service.wire import ProblemView, decision_view

@@ -13,8 +13,8 @@ from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import Response
 
 from lastswitch.service.answers import answer, body_of, problems, read_body
-from lastswitch.service.contract import Ask, Cancel, Confirm, Operation, Tell
 from lastswitch.service.keys import Key
+from lastswitch.service.operations import Ask, Cancel, Confirm, Operation, Tell
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotation import is_text
 from lastswitch.service.wire import (

@@ -13,9 +13,9 @@ from sqlalchemy import select
 
 from lastswitch.service import export, tables
 from lastswitch.service.answers import answer, problems
-from lastswitch.service.contract import Subject
 from lastswitch.service.deciders import Asked, NoArmError
 from lastswitch.service.keys import Key
+from lastswitch.service.operations import Subject
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotation import Version, check_name
 from lastswitch.service.rotations import put_rotation

@@ -15,9 +15,9 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from lastswitch.errors import ServiceError
 from lastswitch.service import tables
-from lastswitch.service.contract import Line
 from lastswitch.service.database import Database
 from lastswitch.service.deciders import Decider
+from lastswitch.service.operations import Line
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotation import Version, check_name, make_version, same_spec
 

@@ -10,7 +10,8 @@ import msgspec
 from sqlalchemy import Connection, Row, Table, bindparam, func, insert, select, update
 
 from lastswitch.service import tables
-from lastswitch.service.contract import OFFERED, Ask, Decision, Operation, Subject, Work
+from lastswitch.service.contract import Work
+from lastswitch.service.operations import OFFERED, Ask, Decision, Operation, Subject
 from lastswitch.service.subjects import Standing
 
 _decision, _subject, _alias = tables.decision, tables.subject, tables.alias

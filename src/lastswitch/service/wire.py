@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
-from lastswitch.service.contract import Decision
+from lastswitch.service.operations import Decision
 from lastswitch.service.rotation import LONGEST_NAME, MOST_ARMS, Version
 
 Name = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_NAME)]

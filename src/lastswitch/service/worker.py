@@ -20,8 +20,9 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from lastswitch.service import tables
-from lastswitch.service.contract import Answer, Close, Operation, Work
+from lastswitch.service.contract import Work
 from lastswitch.service.database import Database, is_away, is_conflict
+from lastswitch.service.operations import Answer, Close, Operation
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
 from lastswitch.service.store import ConflictError, count_subjects, flush, load
