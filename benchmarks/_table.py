@@ -29,7 +29,7 @@ def print_table(title: str, rows: Rows) -> None:
 
 
 def keep(
-    name: str, title: str, about: str, tables: Mapping[str, Rows], cores: str = "one core"
+    name: str, title: str, about: str, tables: Mapping[str, Any], cores: str = "one core"
 ) -> None:
     """Write the results where the documentation's benchmark page finds them."""
     RESULTS.mkdir(exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ from matplotlib.patches import Rectangle
 
 import lastswitch as ls
 from lastswitch import figures
-from lastswitch.drawing import INK, MUTED, colour, house_style, save_figure
+from lastswitch.drawing import FAINT, INK, MUTED, colour, house_style, save_figure
 from lastswitch.paper import figure_1
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 #: The station of the landing page and of the practitioners' page.
 STATION = ls.Bandit(
     [
@@ -125,7 +127,61 @@ def dinners() -> Figure:
     return plan.plot(calendar=calendar).figure
 
 
+def closing() -> Figure:
+    """Return how value and bound of one problem of every family close in on each other."""
+    results = json.loads((ROOT / "benchmarks" / "results" / "closing.json").read_text())
+    curves = results["curves"]
+    order = sorted(curves, key=lambda family: gaps(curves[family])[-1])
+    with house_style():
+        figure = Figure(figsize=(9.6, 5), layout="constrained")
+        grid = figure.subplots(2, 4, sharex=True, sharey=True)
+        for axes, family in zip(grid.flat, order, strict=False):
+            draw_closing(axes, family, curves[family])
+        key = grid.flat[len(order)]
+        key.axis("off")
+        for height, (text, shade) in enumerate(
+            [("no block is worth more", colour(1)), ("best block so far", colour(0))]
+        ):
+            key.text(0.1, 0.72 - 0.16 * height, text, color=shade, transform=key.transAxes)
+        key.text(0.1, 0.36, "shaded: not known", color=MUTED, transform=key.transAxes)
+        grid[0, 0].set_xscale("log")
+        grid[0, 0].set_xlim(0.008, 12)
+        grid[0, 0].set_ylim(-16, 26)
+        grid[0, 0].set_xticks([0.01, 0.1, 1, 10], ["", "0.1", "1", "10"])
+        grid[0, 3].tick_params(axis="x", labelbottom=True)  # no panel below it has labels
+        figure.supxlabel("seconds", size=10)
+        figure.supylabel("% above the best block found", size=10)
+    return figure
+
+
+def gaps(curve: dict[str, list[float]]) -> np.ndarray:
+    """Return the gap at every moment of a curve."""
+    return np.array(curve["bound"]) / np.array(curve["value"]) - 1
+
+
+def draw_closing(axes: Axes, family: str, curve: dict[str, list[float]]) -> None:
+    """Draw value and bound of one family against the clock, as shares of the last value."""
+    proven = gaps(curve)[-1] < 1e-9
+    shares = 100 * (np.array([curve["value"], curve["bound"]]) / curve["value"][-1] - 1)
+    # What nobody can see need not be drawn.
+    told = np.append(True, np.abs(np.diff(shares.round(1))).max(axis=0) > 0)
+    told[-1] = True
+    seconds = np.append(np.array(curve["seconds"])[told], 10.0)
+    value, bound = np.hstack([shares[:, told], shares[:, -1:]])
+    axes.fill_between(seconds, value, bound, step="post", color=FAINT, lw=0)
+    axes.step(seconds, bound, where="post", color=colour(1), lw=1.6)
+    axes.step(seconds, value, where="post", color=colour(0), lw=1.6)
+    if proven:
+        axes.plot(curve["seconds"][-1], 0.0, "o", color=INK, ms=5, zorder=3)
+        verdict = f"proven in {curve['seconds'][-1]:.2g} s"
+    else:
+        verdict = f"{100 * gaps(curve)[-1]:.2g} % left"
+    name = "UCB-like" if family == "ucb" else family
+    axes.set_title(f"{name}: {verdict}", size=9.5)
+
+
 if __name__ == "__main__":
+    save_figure(closing(), HERE / "closing", formats=["svg"])
     save_figure(dinners(), HERE / "dinners", formats=["png"])
     save_figure(pricing(), HERE / "pricing", formats=["svg"])
     save_figure(figure_1(), HERE / "figure-1", formats=["svg"])

@@ -1,6 +1,17 @@
-"""``python -m lastswitch``: the command line, where its script is not on the path."""
+"""``python -m lastswitch``, and the installed script: the command line, loaded quietly."""
 
-from lastswitch.cli import entry
+import sys
+
+
+def entry() -> None:
+    """Load the command line and run it; Ctrl-C while it loads is one line, as it is later."""
+    try:
+        from lastswitch.cli import entry as run
+    except KeyboardInterrupt:
+        sys.stderr.write("lastswitch: interrupted.\n")
+        sys.exit(130)
+    run()
+
 
 if __name__ == "__main__":
     entry()

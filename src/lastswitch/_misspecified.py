@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lastswitch.experiments.simulation import AsksAndTells
 
 #: Ways to play that the oracle keeps per round.
-_WIDTH = 200
+_WIDTH = 64
 #: What a world remembers.
 State = Any
 
@@ -119,7 +119,7 @@ class World:
         """Return what who knows the world earns: the best there is, or a good look-ahead.
 
         Where the best is not known it is earned by one who sees the world's memory, looks
-        ``lookahead`` rounds ahead with a beam of some hundred ways, plays the first round and looks
+        ``lookahead`` rounds ahead with a beam of some dozen ways, plays the first round and looks
         again: at most the best, and near it where memories are short.
         """
         check_whole("horizon", horizon, 1, BanditError)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lastswitch.errors import LastSwitchError, TellError
+from lastswitch.errors import LastSwitchError, PolicyError, TellError
 from lastswitch.learning.chooser import ONE_PLAY
 from lastswitch.learning.policy import Policy, Pull
 from lastswitch.learning.saving import load_policy
@@ -29,11 +29,12 @@ def check_policy(
     not disturb each other; masks are obeyed; rewards may be late, out of order, missing or
     repeated; contradictions, rewards outside the range and other nonsense are refused and change
     nothing; a proposal that is cancelled leaves no trace, one that is confirmed is as good as a
-    pull asked for; equal histories give equal pulls; a policy resumed from a file or a snapshot
-    goes on exactly as the one it was taken from. Rounds of several plays, or of none, have as many
-    different arms as ``policy.plays`` says, and are proposed, confirmed and cancelled as one. The
-    hard rules of a policy that has ``rules`` are never broken, and an ``allowed`` that leaves no
-    way to keep them is refused and changes nothing.
+    pull asked for; an arm that is retired is never played again and its old pulls can still be
+    told, and an arm that is added is played in its true state; equal histories give equal pulls;
+    a policy resumed from a file or a snapshot goes on exactly as the one it was taken from. Rounds
+    of several plays, or of none, have as many different arms as ``policy.plays`` says, and are
+    proposed, confirmed and cancelled as one. The hard rules of a policy that has ``rules`` are
+    never broken, and an ``allowed`` that leaves no way to keep them is refused and changes nothing.
 
     Parameters
     ----------
@@ -61,6 +62,8 @@ def check_policy(
     _check_without_rewards(factory(), n_arms, rounds)
     _check_refusals(factory(), n_arms)
     _check_resuming(factory, rounds)
+    if policy.plays == ONE_PLAY and not getattr(policy, "rules", ()):
+        _check_arms(factory(), n_arms, rounds)
     script = _Script(policy, rounds, seed)
     first, second = script.play(factory()), script.play(factory())
     _check(first == second, "two fresh policies with the same history asked for different pulls")
@@ -212,6 +215,37 @@ def _without_ids(pulls: tuple[Pull, ...]) -> list[Any]:
     return [pull[1:] for pull in pulls]
 
 
+def _check_arms(policy: Policy, n_arms: int, rounds: int) -> None:
+    """Check that arms come and go: numbers stay, what is retired rests, what is new is known."""
+    high, early = policy.rewards[1], [policy.ask() for _ in range(rounds // 4)]
+    try:
+        added = policy.add_arm("added")
+    except PolicyError:
+        _check(policy.n_arms == n_arms, "an arm that was refused is counted")
+    else:
+        _check(added == n_arms == policy.n_arms - 1, f"arm {n_arms} was added as {added}")
+        pull = policy.ask(allowed=[added])
+        _check(pull[1:3] == (added, max(policy.track("new").tau(added), 1)), f"added, but {pull}")
+        policy.tell(pull.id, high)
+    gone = early[0].arm
+    if policy.n_arms == 1:
+        _check(_refused(lambda: policy.retire(gone), PolicyError), "the last arm was retired")
+        return
+    policy.retire(gone)
+    policy.retire(gone)
+    policy.tell(early[0].id, high)
+    _check(_refused(lambda: policy.ask(allowed=[gone]), PolicyError), "a retired arm was allowed")
+    twin = _saved_and_loaded(policy)
+    for _ in range(rounds // 4):
+        pull, other = policy.ask(), twin.ask()
+        _check(pull[1:] == other[1:], "a loaded policy went on otherwise after arms came and went")
+        _check(pull.arm != gone, f"the retired arm was played: {pull}")
+        policy.tell(pull.id, high)
+        twin.tell(other.id, high)
+    for pull in early[1:]:
+        policy.tell(pull.id, high)
+
+
 def _check_without_rewards(policy: Policy, n_arms: int, rounds: int) -> None:
     """Check that a policy that hears nothing still answers, and hears it all in the end."""
     pulls = [pull for _ in range(rounds) for pull in policy.ask_round()]
@@ -230,8 +264,8 @@ def _check_refusals(policy: Policy, n_arms: int) -> None:
     proposals: tuple[Pull, ...] = ()
     while not proposals:
         proposals = policy.ask_round("ann", confirm=False)
-        if not proposals:
-            policy.advance("ann")
+        if not proposals:  # a silence, which is played by asking for it
+            policy.ask_round("ann")
     proposal = proposals[0]
     policy.tell(told.id, policy.rewards[1])
     policy.tell(missing.id, None)

@@ -71,6 +71,26 @@ def test_ctrl_c_is_one_line_and_exit_code_130(tmp_path):
     assert errors == "lastswitch: interrupted.\n"
 
 
+def test_ctrl_c_while_the_command_still_loads_is_no_different():
+    """A real SIGINT, sent the moment the parser is first imported."""
+    code = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Impatient:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Impatient())\n"
+        "from lastswitch.__main__ import entry\n"
+        "entry()\n"
+    )
+    command = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert command.returncode == INTERRUPTED
+    assert (command.stdout, command.stderr) == ("", "lastswitch: interrupted.\n")
+
+
 def test_a_reader_that_leaves_early_is_no_error():
     """As in ``lastswitch show five-arms | true``."""
     read, write = os.pipe()

@@ -212,8 +212,19 @@ def test_other_misfits_are_refused():
         read(STATES, subjects=["ann", "ann"])
     with pytest.raises(CohortError, match="no column 'wt' for the weight"):
         read(STATES, weight="wt")
+    for table, asked in ((LONG, {}), (LONG, {"subjects": ["ann"]}), (STATES, {"subjects": ["a"]})):
+        with pytest.raises(CohortError, match="no column 'wt' for the weight"):
+            read(table, weight="wt", **asked)
     with pytest.raises(LogError, match="no such log"):
         read("nowhere.parquet")
+
+
+def test_rules_that_look_back_at_a_table_of_states_are_told_of():
+    """Such a table has no past, which is said; a log has one."""
+    with open_roster(STATES, Question(RADIO, lookback=2)) as opened:
+        assert "rules look back 2 rounds" in opened.notices[0]
+    with open_roster(STATES, Question(RADIO)) as opened:
+        assert opened.notices == ()
 
 
 def test_unknown_arms_of_a_log_are_dropped_on_request():

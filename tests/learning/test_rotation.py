@@ -152,6 +152,60 @@ def test_a_prior_that_does_not_fit_is_refused(prior, error, message):
         RotationUCB(2, prior=prior)
 
 
+def test_a_new_arm_is_explored_without_unlearning_the_others():
+    """The counts of the others stay, and an arm better than all of them is soon the one played."""
+    policy = RotationUCB(2)
+    ls.simulate(ls.Bandit([ls.curves.constant(0.4), ls.curves.constant(0.2)]), policy, 400, 0)
+    before = policy.counts.copy()
+    arm = policy.add_arm("new")
+    assert (policy.counts[:2] == before).all()
+    bandit = ls.Bandit([ls.curves.constant(pay) for pay in (0.4, 0.2, 0.9)])
+    rng, arms = stream(1, "test"), []
+    for _ in range(300):
+        pull = policy.ask("another")
+        arms.append(pull.arm)
+        policy.tell(pull.id, bandit.sample(pull.arm, pull.tau, rng))
+    assert np.mean(np.array(arms[100:]) == arm) > 0.9
+
+
+def test_what_is_known_of_a_new_arm_can_be_told():
+    """A prior of one arm is counted as seen there; one of two arms is refused before any change."""
+    policy = RotationUCB(2, prior=Prior.from_bandit(two_arms(), strength=3))
+    known = Prior.from_bandit(ls.Bandit([ls.curves.constant(0.5)]), strength=4)
+    with pytest.raises(PolicyError, match="each of the 1 arms"):
+        policy.add_arm("new", Prior.from_bandit(two_arms(), strength=3))
+    assert policy.n_arms == len(policy.counts) == 2
+    policy.add_arm("new", known)
+    assert policy.counts[2, STREAKS] == 4.0
+    assert policy.sums[2, STREAKS] == 2.0
+    with pytest.raises(PolicyError, match="no other arm has"):
+        policy.add_arm("new")
+
+
+def test_a_retired_arm_is_neither_waited_for_nor_played(tmp_path):
+    """With its best arm gone it earns what the others can, also when loaded from a file."""
+    policy = RotationUCB(3)
+    pays = [ls.curves.constant(pay) for pay in (0.9, 0.5, 0.1)]
+    ls.simulate(ls.Bandit(pays), policy, 300, 0)
+    proposal = policy.ask(confirm=False)
+    assert proposal.arm == 0
+    policy.retire(0)
+    assert not policy.proposed
+    policy = ls.load_policy(policy.save(tmp_path / "policy.json"))
+    bandit, rng, arms = ls.Bandit(pays), stream(1, "test"), []
+    for _ in range(400):
+        pull = policy.ask()
+        arms.append(pull.arm)
+        policy.tell(pull.id, bandit.sample(pull.arm, pull.tau, rng))
+    assert 0 not in arms
+    assert np.mean(np.array(arms[200:]) == 1) > 0.8
+    assert policy.bound() < 0.8
+    policy.retire(1)
+    with pytest.raises(PolicyError, match="last one left"):
+        policy.retire(2)
+    assert policy.retired == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("argument", "value"),
     [

@@ -8,7 +8,8 @@ import pytest
 
 import lastswitch as ls
 from lastswitch.logs import fit_curves, predicted_gain, simulate, support
-from lastswitch.logs.worlds import coin_flips
+from lastswitch.logs.worlds import coin_fit, coin_flips
+from lastswitch.logs.worths import Readings, log_worth
 
 TRUTH = ls.Bandit([([0.2, 0.8], [0.1]), ([0.4], [0.4])], names=["jazz", "talk"])
 
@@ -110,3 +111,16 @@ def test_intervals_cover_where_subjects_differ_and_choose():
                 pooled.append(abs(total / events - real) <= error)
     assert np.mean(covered) > 0.85
     assert np.mean(pooled) < 0.6
+
+
+def test_a_state_that_held_out_subjects_never_visited_is_not_certain():
+    """Its value comes from the others, and so does its error: it is not taken for none."""
+    fit = coin_fit("choosers", 1, subjects=60)
+    nobody = fit.counts.centred().of_groups(np.zeros(fit.counts.groups, dtype=bool))
+    everyone = fit.counts.centred()
+    unseen, seen = (Readings(fit).worth(counts, [0, 1]) for counts in (nobody, everyone))
+    pays = np.mean([fit.arms[arm].curve(1) for arm in (0, 1)]) - log_worth(fit.counts).value
+    assert unseen.value == pytest.approx(pays, abs=1e-6)
+    assert unseen.error(nobody) > 0.3 * seen.error(fit.counts)
+    certain = Readings(fit).worth(nobody, [0, 1])._replace(pulls=np.zeros(fit.counts.groups))
+    assert certain.error(nobody) == 0  # what it was taken for

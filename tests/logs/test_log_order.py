@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -55,20 +54,11 @@ def test_the_same_seed_draws_the_same_order(tied):
     assert (one.total != other.total).any()
 
 
-def test_an_effect_that_hangs_on_the_order_is_taken_back():
+def test_an_effect_that_hangs_on_the_order_is_taken_back(habit):
     """Habit that one order of the ties shows and another does not is unclear."""
     from dataclasses import replace
 
-    rng = np.random.default_rng(0)
-    rows = []
-    for who in range(150):
-        run, last = 0, None
-        for time in range(40):
-            arm = int(rng.random() < 0.5)
-            run = run + 1 if arm == last else 0
-            last = arm
-            rows.append((who, time, f"arm {arm}", float(rng.random() < min(0.2 + 0.2 * run, 0.9))))
-    fit = fit_curves(pd.DataFrame(rows, columns=["subject", "time", "arm", "reward"]))
+    fit = fit_curves(habit)
     assert fit.findings[0][0].answer == "reverse"
     shaky = replace(fit, summary=replace(fit.summary, agreed=((3, 5, 5), (5, 5, 5))))
     assert shaky.findings[0][0].answer == "unclear"

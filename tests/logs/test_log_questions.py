@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -68,19 +67,9 @@ def test_recovery_says_how_long_it_takes(answers):
     assert "Nine tenths are back after 4 rounds." in answers["step"][1].words
 
 
-def test_habit_is_reported_as_the_opposite():
+def test_habit_is_reported_as_the_opposite(habit):
     """An arm that pays more the more it is repeated does not wear out, and is said not to."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for who in range(150):
-        run, last = 0, None
-        for time in range(40):
-            arm = int(rng.random() < 0.5)
-            run = run + 1 if arm == last else 0
-            last = arm
-            rows.append((who, time, f"arm {arm}", float(rng.random() < min(0.2 + 0.2 * run, 0.9))))
-    frame = pd.DataFrame(rows, columns=["subject", "time", "arm", "reward"])
-    wear = fit_curves(frame).findings[0][0]
+    wear = fit_curves(habit).findings[0][0]
     assert wear.answer == "reverse"
     assert "opposite" in wear.words
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -42,18 +41,9 @@ def test_a_plan_repeats_the_answers_and_the_evidence(fitted, capsys):
     assert "chosen and valued on different subjects" in text
 
 
-def test_a_rotation_against_the_evidence_is_named(tmp_path, capsys):
+def test_a_rotation_against_the_evidence_is_named(habit, tmp_path, capsys):
     """Habit: repeats pay more. Resting such an arm is against what the log says."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for who in range(120):
-        run, last = 0, None
-        for time in range(40):
-            arm = int(rng.random() < 0.5)
-            run = run + 1 if arm == last else 0
-            last = arm
-            rows.append((who, time, f"arm {arm}", float(rng.random() < min(0.2 + 0.2 * run, 0.9))))
-    fit = fit_curves(pd.DataFrame(rows, columns=["subject", "time", "arm", "reward"]))
+    fit = fit_curves(habit)
     fit.write(tmp_path / "brands.toml")
     text = planned(tmp_path / "brands.toml", capsys)
     assert "wears out: reverse" in text

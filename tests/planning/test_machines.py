@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.automata import Automata, block_automata
+from lastswitch.planning.beam import Beam
 from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.certified import solve
 from lastswitch.planning.fixing import fixed
@@ -18,7 +19,7 @@ from lastswitch.planning.neighbourhood import Neighbourhoods
 from lastswitch.planning.params import SearchParams
 from lastswitch.planning.prices import Prices
 from lastswitch.planning.products import BINS, TooLarge, estimated, merged, regrets
-from lastswitch.planning.selection import kth_largest
+from lastswitch.planning.selection import COMPARED, kth_largest
 from planning.planning_cases import problems
 
 
@@ -236,6 +237,47 @@ def test_a_neighbourhood_never_makes_a_block_worse(problem: BlockProblem, seed: 
             assert seed % 3, "nothing is better than the best"
             assert automata.value(better) > value
             assert problem.value(better) > problem.value(block)
+
+
+def test_neighbourhoods_that_are_in_vain_grow() -> None:
+    """Two arms that could swap all their slots are planned anew once enough of these are free."""
+    first = np.array([[1.0, 0.0] * 4, [0.0, 1.0] * 4])
+    problem = BlockProblem([[0.0] * 7] * 2, [[0.0] * 8] * 2, first)
+    automata = block_automata(problem)
+    block, claims = np.array([1, 0] * 4), np.zeros((2, 8))
+    params = SearchParams(free_slots=2, free_shares=(1.0,), free_more=2.0)
+    around = Neighbourhoods(automata, params)
+    patience = around.patience
+    for _ in range(2):
+        assert around.improved(block, np.zeros(8), claims, 1e-9)[0] is None
+        around.widen()
+    assert around.patience == 4 * patience
+    better, _ = around.improved(block, np.zeros(8), claims, 1e-9)
+    assert better is not None
+    assert automata.value(better) > automata.value(block)
+
+
+@pytest.mark.parametrize("budget", [1, 200, 1 << 40])
+def test_a_slice_of_the_beam_ends_after_its_work_and_changes_nothing(budget: int) -> None:
+    """Short slices are many: comparing nodes counts too; the answer is that of one slice."""
+    problem = BlockProblem.from_bandit(random_bandit("step", 30, 6, 0), 6, "unknown")
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    prices = Prices(machines)
+    slices, beam = 1, Beam(machines, np.arange(30), 20, prices.worth, prices.price)
+    compared = 0.0
+    while not beam.run(-np.inf, budget):
+        slices += 1
+        compared = max(compared, float(beam.ledger[COMPARED]))
+    whole = Beam(machines, np.arange(30), 20, prices.worth, prices.price)
+    whole.run(-np.inf, 1 << 40)
+    assert beam.best() == whole.best()
+    assert beam.dropped == whole.dropped
+    if budget == 1:
+        assert slices > 5 * 20  # a node a slice
+        assert compared >= 30
+    else:
+        assert slices == 1 or budget == 200
 
 
 def test_a_flat_curve_needs_few_states() -> None:

@@ -363,3 +363,20 @@ def test_rotations_that_make_no_sense_are_refused(client, spec, word):
     assert found.status_code == 422
     assert word in found.json()["detail"]
     assert client.get("/v1/rotations/new").status_code == 404
+
+
+def test_dated_rules_hold_across_the_periods_they_name(database):
+    """At most twice a day, by the clock, for a learner; the next day begins anew."""
+    calendar = {"start": "2024-06-03", "every": "6h"}
+    rules = [{"rule": "at_most", "who": "a", "plays": 1, "per": "day"}]
+    rules.append({"rule": "never", "who": "b", "when": "sun"})
+    spec = {**changed(CYCLE, decide="learner"), "calendar": calendar, "rules": rules}
+    with running(database, {"r": spec}) as client:
+        assert client.service.worker.rotations.decider("r").version.look_back == 5
+        asks = [{"subject": "ann", "at": number, "key": str(number)} for number in range(28)]
+        found = client.post("/v1/rotations/r/decisions/batch", json={"decisions": asks}).json()
+    played = [entry["decision"]["arms"][0] for entry in found["answers"]]
+    days = [played[k : k + 4] for k in range(0, 28, 4)]
+    assert all(day.count("a") <= 1 for day in days)
+    assert any("b" in day for day in days)
+    assert "b" not in days[6]

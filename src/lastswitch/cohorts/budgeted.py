@@ -18,7 +18,9 @@ from lastswitch.planning.certificate import TOLERANCE, rounding
 from lastswitch.planning.clock import Clock
 
 #: Choices up to which an integer program makes whole numbers of them.
-MOST_CHOICES = 20_000
+MOST_CHOICES = 50_000
+#: Seconds for that, at least and at most.
+SECONDS = 2.0, 20.0
 #: Ways to use the budgets that each standing of a small cohort must be allowed to have.
 LEAST_OPTIONS = 200
 #: Standings of a sample that first prices come from, and looks of it that are taken over.
@@ -60,7 +62,7 @@ def within_budgets(cohort: Cohort, keys: IntArray, gap: float, clock: Clock) -> 
     if descent.lacking.max(initial=0.0) > 1e-6 * mixing.scale:
         refuse_lacking(cohort, clock)
     best: Found | None = None
-    for margin in MARGINS if cohort.few else MARGINS[1:]:
+    for margin in MARGINS if len(cohort.rows) <= SAMPLE else MARGINS[1:]:
         shares = descent.shares
         if margin:
             held = np.floor(np.minimum(margin, MOST_MARGIN * most))
@@ -110,7 +112,8 @@ def _assigned(
     if (use > left).any():
         return None
     value = odd.fixed_value + float(number @ odd.choices.worth)
-    table = Table.of(keys[odd.place], odd.choices.first, odd.arms, odd.value, number)
+    plans = odd.arms, odd.value, odd.choices.worth
+    table = Table.of(keys[odd.place], odd.choices.first, plans, number)
     limit = max(min(descent.bound, bound), value)
     return Found(descent.prices, limit, value, odd.fixed_use + use, table)
 
@@ -140,12 +143,13 @@ def _exact(
             "the budgets can be kept by shares of subjects but not by whole ones; raise one of "
             "them a little."
         )
+    if (keys[:, -2] != keys[:, -1]).any():
+        bound = math.inf  # subjects between two levels differ: who has what matters too
     if number is None or (number @ use > problem.rows.most).any():
         return None
     worth = float(number @ choices.worth)
-    table = Table.of(
-        keys, first, np.concatenate([options.arms for options in listed]), value, number
-    )
+    arms = np.concatenate([options.arms for options in listed])
+    table = Table.of(keys, first, (arms, value, choices.worth), number)
     limit = max(min(descent.bound, bound + rounding(bound, worth)), worth)
     return Found(descent.prices, limit, worth, number @ use, table)
 
@@ -156,7 +160,7 @@ def _numbers(
     """Return how many subjects have each plan, and a bound if that comes with it."""
     choices = odd.choices
     if len(choices.worth) <= MOST_CHOICES:
-        limit = min(clock.left, 20.0)
+        limit = min(max(clock.left, SECONDS[0]), SECONDS[1])
         return whole_numbers(choices, left, gap / 10, limit)[0], math.inf
     unit = float(descent.prices.max()) or 1.0
     number = np.zeros(len(choices.worth), np.int64)

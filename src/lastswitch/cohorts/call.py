@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -16,6 +17,7 @@ from lastswitch._arrays import IntArray
 from lastswitch._checks import check_bandit, check_choice, check_limits, is_number
 from lastswitch._extras import load_extra
 from lastswitch._progress import Report, reporter
+from lastswitch.bandit import checked_plays
 from lastswitch.cohorts.budgets import Budget, checked_budgets
 from lastswitch.cohorts.job import Job
 from lastswitch.cohorts.local import LocalCohort, total_of, work_folder
@@ -173,7 +175,7 @@ def plan_cohort(
 
 def _checked_use(problem: CohortProblem, solution: Solution, tally: Tally) -> IntArray:
     """Return what the written plans use of every budget; they must be what was promised."""
-    use = np.einsum("rat,ta->r", problem.rows.counts.astype(np.int64), tally.plays)
+    use: IntArray = np.einsum("rat,ta->r", problem.rows.counts.astype(np.int64), tally.plays)
     slack = rounding(solution.value, solution.scale * tally.weight)
     if (use > problem.rows.most).any() or not abs(tally.value - solution.value) <= slack:
         raise PlanError(
@@ -201,7 +203,10 @@ def _problem(
             f"calendar must be a lastswitch.Calendar, got {type(calendar).__name__}."
         )
     if calendar is not None:
-        rules = calendar.resolve(bandit.rules if rules is None else rules, length, bandit)
+        asked = (
+            bandit if plays is None else replace(bandit, plays=checked_plays(plays, bandit.n_arms))
+        )
+        rules = calendar.resolve(bandit.rules if rules is None else rules, length, asked)
     given: Any = () if budget is None else [budget] if isinstance(budget, Budget | str) else budget
     budgets = checked_budgets(
         [read_budget(one, length, calendar) if isinstance(one, str) else one for one in given]

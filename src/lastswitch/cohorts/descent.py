@@ -21,6 +21,8 @@ from lastswitch.planning.clock import Clock
 
 #: Looks at prices at most, and how far below the program's mix the bound counts as reached.
 MOST_LOOKS = 400
+#: Every so many looks are at the program's own prices, which in the end are the best.
+EXACT = 3
 #: Shares below this are none.
 NOTHING = 1e-9
 
@@ -146,9 +148,11 @@ def lowered(
         value = mixing.worth(shares)
         charged = value - mixing.highest * float(lacking.sum())
         clock.tell(value, bound)
-        if bound - charged <= gap * max(abs(value), abs(bound)) or (number and clock.over):
+        near = bound - charged <= gap * max(abs(value), abs(bound))
+        # Time is over only once there is a mix within the budgets.
+        if near or (clock.over and lacking.max(initial=0.0) <= NOTHING * mixing.scale):
             break
         if np.allclose(prices, trial, rtol=1e-9, atol=1e-12):
             break  # the program has nothing new to ask
-        waiting = [(best + prices) / 2 if better else prices]
+        waiting = [(best + prices) / 2 if better and number % EXACT else prices]
     return Descent(best, bound, np.array(mixing.prices), shares, value, np.maximum(lacking, 0.0))

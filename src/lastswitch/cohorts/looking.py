@@ -14,7 +14,9 @@ from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Played, Responder, used
 
 #: Standings up to which each is mixed by itself; parts that more are sorted into.
-FEW, PARTS = 1000, 64
+FEW, PARTS = 300, 64
+#: Plans, equal ones of a standing included, up to which those of every look are on offer.
+EVERY = 50_000
 
 
 class Candidates(NamedTuple):
@@ -115,7 +117,7 @@ class Cohort:
     def candidates(self, usual: FloatArray, looks: FloatArray, shares: FloatArray) -> Candidates:
         """Return the plans of some looks where they are not all the plan at the prices ``usual``.
 
-        Few standings have the plans of every look to choose from, others those with a share.
+        Where that is not too much, the plans of every look are on offer; else those with a share.
         """
         default = self._at(priced_plays(self.problem, usual))
         owner, arms, value, share = self._offered(looks, shares)
@@ -143,10 +145,11 @@ class Cohort:
         self, looks: FloatArray, shares: FloatArray
     ) -> tuple[IntArray, Played, FloatArray, FloatArray]:
         """Return standing, plan, value and share of all plans that are on offer."""
+        every = len(self.rows) * len(looks) <= EVERY
         part = np.repeat(np.arange(self.parts), np.diff(self._begins))
         some = []
         for prices, share in zip(looks, shares, strict=True):
-            offered = (share > 0) | self.few
+            offered = (share > 0) | every
             if offered.any():
                 found, here = self._at(priced_plays(self.problem, prices)), offered[part]
                 some.append(
@@ -165,12 +168,14 @@ def priced_plays(problem: CohortProblem, prices: FloatArray) -> FloatArray:
 def _merged(owner: IntArray, arms: Played, share: FloatArray) -> tuple[BoolArray, FloatArray]:
     """Return which plans, listed by standing, are new to it, and the shares of all their like."""
     new, total = np.ones(len(owner), np.bool_), share.copy()
-    first = np.searchsorted(owner, owner)  # where the plans of the same standing begin
-    for back in range(1, int((np.arange(len(owner)) - first).max(initial=0)) + 1):
-        late = np.flatnonzero(new[back:] & (owner[back:] == owner[:-back])) + back
-        again = late[new[late - back] & (arms[late] == arms[late - back]).all(axis=(1, 2))]
-        total[again - back] += total[again]
-        new[again] = False
+    place = np.arange(len(owner)) - np.searchsorted(owner, owner)  # within the standing's plans
+    for p in range(1, int(place.max(initial=0)) + 1):
+        here = np.flatnonzero(place == p)
+        for back in range(p, 0, -1):
+            there = here - back
+            again = new[here] & new[there] & (arms[here] == arms[there]).all(axis=(1, 2))
+            total[there[again]] += total[here[again]]
+            new[here[again]] = False
     return new, total
 
 

@@ -85,13 +85,24 @@ def open_roster(states: StatesLike, question: Question) -> Iterator[OpenRoster]:
             if timed is None:
                 wide = set(question.bandit.names) <= set(source.table.columns)
                 table = _wide(source, question) if wide else _long(source, question)
-                yield OpenRoster(_with_subjects(source, table, question), source.connection)
+                table = _with_subjects(source, table, question, weighed=wide)
+                yield OpenRoster(table, source.connection, _blind(question))
                 return
-        numbered = {"every": 1, "at": 0} if timed == "round" else {}
+        numbered: dict[str, Any] = {"every": 1, "at": 0} if timed == "round" else {}
         log = EventLog(states, subject=question.subject, time=timed, **numbered)
     log = _dated(log, question)
     with log.open() as reading:
         yield _from_log(reading, log, question)
+
+
+def _blind(question: Question) -> tuple[str, ...]:
+    """Return what to say where rules look back and a table of states says nothing of that."""
+    if not question.lookback:
+        return ()
+    return (
+        f"rules look back {question.lookback} rounds, and a table of states does not say what was "
+        "played in which: they see an empty past; give a log, or recent plays",
+    )
 
 
 def _time_of_plays(columns: Sequence[str], question: Question) -> str | None:
@@ -191,7 +202,8 @@ def _wide(source: Source, question: Question) -> Table:
             "states in the columns subject, arm and tau."
         )
     weight = _weight_column(table.columns, question)
-    _refuse_columns(table.columns, [question.subject, *names, *([weight] if weight else [])])
+    known = [question.subject, *names, *([weight] if weight else [])]
+    _refuse_columns(table.columns, known)
     taus = {f"t{number}": read_number(table[name]) for number, name in enumerate(names)}
     read = table.select(
         subject=read_text(_column(table, question.subject, "subject")),
@@ -241,16 +253,26 @@ def _long(source: Source, question: Question) -> Table:
     return _folded(_numbered(read, names, read.tau), "taus").mutate(weight=ibis.literal(1.0))
 
 
-def _with_subjects(source: Source, table: Table, question: Question) -> Table:
-    """Return the roster of exactly the subjects asked for, or of all that have states."""
+def _with_subjects(
+    source: Source, table: Table, question: Question, *, weighed: bool = False
+) -> Table:
+    """Return the roster of exactly the subjects asked for, or of all that have states.
+
+    ``weighed`` tells whether the states may have had weights of their own.
+    """
     columns = ["subject", "weight", "taus", *(["recent"] if question.lookback else [])]
     ibis = load_extra("ibis", "logs")
     if question.lookback and "recent" not in table.columns:
         table = table.mutate(recent=ibis.null("array<int64>"))
+    own = list(source.table.columns) if weighed else []
     if question.subjects is None:
+        if question.weight is not None:
+            _named_column(own, question.weight, "weight (weights go into a table of subjects)")
         return table.select(*columns)
     with open_log(_as_subjects(question), source.connection) as given:
         asked = given.table
+    if question.weight is not None:
+        _named_column([*asked.columns, *own], question.weight, "weight")
     weight = _weight_column(asked.columns, question)
     who = asked.select(
         subject=read_text(_column(asked, question.subject, "subject")),
@@ -280,22 +302,20 @@ def _weight_column(columns: Sequence[str], question: Question) -> str | None:
     """Return the column of weights, if there is one."""
     if question.weight is None:
         return "weight" if "weight" in columns else None
-    if question.weight not in columns and question.subjects is None:
-        raise CohortError(
-            f"there is no column {question.weight!r} for the weight"
-            f"{suggestion(question.weight, columns)}; the columns are "
-            f"{first_dozen(list(columns))}."
-        )
     return question.weight if question.weight in columns else None
 
 
 def _column(table: Table, name: str, role: str) -> Any:
-    if name not in table.columns:
-        raise CohortError(
-            f"there is no column {name!r} for the {role}{suggestion(name, table.columns)}; the "
-            f"columns are {first_dozen(list(table.columns))}."
-        )
+    _named_column(table.columns, name, role)
     return table[name]
+
+
+def _named_column(columns: Sequence[str], name: str, role: str) -> None:
+    if name not in columns:
+        raise CohortError(
+            f"there is no column {name!r} for the {role}{suggestion(name, columns)}; the columns "
+            f"are {first_dozen(list(columns)) or 'none'}."
+        )
 
 
 def _refuse_columns(columns: Sequence[str], known: Sequence[str], what: str = "states") -> None:

@@ -77,7 +77,7 @@ class CohortPlan(Certificate):
     >>> states = pd.DataFrame({"subject": ["ann", "bob"], "jazz": [5, -1], "talk": [1, 1]})
     >>> plan = ls.plan_cohort(radio, states, 3)
     >>> print(plan)
-    2 subjects, 3 rounds: worth 3.3 (1.65 each), proven optimal
+    2 subjects, 3 rounds: worth 3 (1.5 each), proven optimal
     round-robin would give 0.75 each, always talk 0.9 each
     >>> plan.to_frame()[["subject", "round", "arm"]].values.tolist()[:3]
     [['ann', 0, 'jazz'], ['ann', 1, 'talk'], ['ann', 2, 'talk']]

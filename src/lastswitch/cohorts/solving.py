@@ -74,9 +74,12 @@ class Solution(Certificate):
     levels: Levels = field(repr=False)
     table: Table = field(repr=False)
 
+    def __post_init__(self) -> None:
+        self._certify()
+
     @property
     def scale(self) -> float:
-        """The size of the numbers summed up: what rounding is relative to."""
+        """The size of what is summed up for one subject: what rounding is relative to."""
         largest = max(abs(self.problem.silence), 1.0)
         return largest * self.problem.length * self.problem.plays[1]
 
@@ -95,9 +98,16 @@ class Solution(Certificate):
         """
         if self.table.settled:
             return self
-        rows = self._rows(standings, weight)
-        place = self.table.find(rows)
-        return replace(self, table=self.table.settle(place, np.asarray(key, np.uint64)))
+        place, keys = self.table.find(self._rows(standings, weight)), np.asarray(key, np.uint64)
+        table = self.table.settle(place, keys)
+        # Subjects between two levels of weight stand alike too; now it is known who has what.
+        odd = np.append(table.shared & table.between, False)  # nowhere in the table: place -1
+        here = np.flatnonzero(odd[place])
+        weights = checked_weights(weight, len(standings))[here]
+        made = weights @ table.value[table.chosen(place[here], keys[here])]
+        thought = (table.number * table.worth)[np.repeat(odd[:-1], np.diff(table.first))].sum()
+        value = self.value + float(made - thought)
+        return replace(self, table=table, value=value)
 
     def plans(
         self, standings: IntArray, key: Keys | None = None, weight: ArrayLike | None = None

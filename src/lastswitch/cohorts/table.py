@@ -20,6 +20,8 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 class Table:
     """Plans by standing; those of standing ``s`` are ``first[s]:first[s + 1]``.
 
+    The last two columns of a row are the levels its subjects' weights lie at or between.
+
     Parameters
     ----------
     rows
@@ -28,6 +30,8 @@ class Table:
         (d + 1,)
     arms, value
         (P, length, places) and (P,): the plans, and what each is worth.
+    worth
+        (P,): the same times the average weight of the standing's subjects.
     number
         (P,): how many subjects have each.
     upto
@@ -40,6 +44,7 @@ class Table:
     first: IntArray
     arms: Played
     value: FloatArray
+    worth: FloatArray
     number: IntArray
     upto: Keys
     settled: bool
@@ -58,22 +63,30 @@ class Table:
 
     @classmethod
     def of(
-        cls, rows: IntArray, first: IntArray, arms: Played, value: FloatArray, number: IntArray
+        cls,
+        rows: IntArray,
+        first: IntArray,
+        plans: tuple[Played, FloatArray, FloatArray],
+        number: IntArray,
     ) -> Table:
-        """Return the table of plans that so many subjects have; plans of nobody are left out."""
-        owner = np.repeat(np.arange(len(rows)), np.diff(first))
+        """Return the table of plans (arms, value, worth) that so many subjects have.
+
+        Plans of nobody are left out.
+        """
         some = number > 0
-        owner, arms, value, number = owner[some], arms[some], value[some], number[some]
+        owner = np.repeat(np.arange(len(rows)), np.diff(first))[some]
+        arms, value, worth = plans
         begins = np.searchsorted(owner, np.arange(len(rows) + 1))
-        upto = np.full(len(number), _LAST)
-        alone = len(number) == len(rows)
-        return cls(rows, begins, arms, value, number, upto, alone)
+        upto = np.full(len(owner), _LAST)
+        alone = len(owner) == len(rows)
+        return cls(rows, begins, arms[some], value[some], worth[some], number[some], upto, alone)
 
     @classmethod
     def empty(cls, columns: int, like: Played) -> Table:
         """Return the table of no standing; plans are shaped ``like`` these."""
         none = np.zeros(0, np.int64)
-        return cls.of(none.reshape(0, columns), np.zeros(1, np.int64), like[:0], np.zeros(0), none)
+        plans = like[:0], np.zeros(0), np.zeros(0)
+        return cls.of(none.reshape(0, columns), np.zeros(1, np.int64), plans, none)
 
     def find(self, rows: IntArray) -> IntArray:
         """Return which standing of the table each row is; -1 for none."""
@@ -91,6 +104,12 @@ class Table:
         several: BoolArray = np.diff(self.first) > 1
         return several
 
+    @property
+    def between(self) -> BoolArray:
+        """(d,): which standings have subjects of different weights: those between two levels."""
+        apart: BoolArray = self.rows[:, -2] != self.rows[:, -1]
+        return apart
+
     def chosen(self, standing: IntArray, key: Keys) -> IntArray:
         """Return the plan of each subject at these standings of the table."""
         plan = self.first[standing]
@@ -105,7 +124,8 @@ class Table:
         In each the subjects of smallest keys have the first plan, and so on.
         """
         shared = self.shared
-        here = (standing >= 0) & shared[standing]
+        here = standing >= 0
+        here[here] = shared[standing[here]]
         standing, key = standing[here], key[here]
         order = np.lexsort((key, standing))
         standing, key = standing[order], key[order]

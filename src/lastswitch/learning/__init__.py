@@ -19,6 +19,10 @@ if TYPE_CHECKING:
         ExploreThenCommit as ExploreThenCommit,
         FrequencyPolicy as FrequencyPolicy,
         Lookahead as Lookahead,
+        PeriodicUCB as PeriodicUCB,
+        PurelyPeriodic as PurelyPeriodic,
+        RankingElimination as RankingElimination,
+        RankingPolicy as RankingPolicy,
         ThompsonSampling as ThompsonSampling,
     )
     from lastswitch.learning.combucb import (
@@ -48,6 +52,10 @@ else:
                 "ExploreThenCommit",
                 "FrequencyPolicy",
                 "Lookahead",
+                "PeriodicUCB",
+                "PurelyPeriodic",
+                "RankingElimination",
+                "RankingPolicy",
                 "ThompsonSampling",
             ],
             "combucb": ["CalibratedCombUCB1", "CombUCB1", "DoublePlayCombUCB1", "ISICombUCB1"],

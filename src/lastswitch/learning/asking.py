@@ -14,14 +14,15 @@ from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_whole
 from lastswitch.errors import PolicyError
-from lastswitch.learning.chooser import ONE_PLAY, Chooser
+from lastswitch.learning.chooser import ONE_PLAY
 from lastswitch.learning.ledger import Ledger, Pull, checked_pull
 from lastswitch.learning.proposals import Mask, Proposal, Proposals, from_rows, not_proposed
+from lastswitch.learning.roster import Roster
 from lastswitch.learning.tracks import FARTHEST, Subject, Track, Tracks, check_subject
-from lastswitch.states import as_allowed, as_array
+from lastswitch.states import as_array
 
 
-class Asker(Chooser):
+class Asker(Roster):
     """Rounds asked for and proposed: what a :class:`~lastswitch.learning.Policy` does with them."""
 
     def __init__(
@@ -36,6 +37,7 @@ class Asker(Chooser):
         super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed, plays=plays)
         self._subjects, self._proposals = Tracks(self._start), Proposals()
         self._tracks, self._ledger = self._subjects.of, Ledger()
+        self.added = {}
 
     def ask_round(
         self,
@@ -213,10 +215,6 @@ class Asker(Chooser):
             return (self._choice(track, mask),)
         return self._round_choice(track, mask)
 
-    def _mask(self, allowed: ArrayLike) -> Mask:
-        """Return ``allowed`` as one bool per arm."""
-        return tuple(as_allowed(allowed, self.n_arms, PolicyError).tolist())
-
     def _round_mask(self, allowed: ArrayLike | None) -> Mask | None:
         """Return ``allowed`` as one bool per arm, with no arm at all where a round may be silent.
 
@@ -227,7 +225,7 @@ class Asker(Chooser):
         (False,)
         """
         if allowed is None:
-            return None
+            return self._alive
         least, given = self.plays[0], as_array(allowed)
         nothing = given.shape == (0,) or (given.shape == (self.n_arms,) and not np.any(given))
         if least == 0 and nothing and given.dtype.kind in "bf":

@@ -140,7 +140,7 @@ class Policy(Asker):
             every further ask of its subject (one with ``confirm=True`` confirms it), unless that
             ask names another round or forbids its arm, which withdraws it.
         """
-        mask = None if allowed is None else self._mask(allowed)
+        mask = self._alive if allowed is None else self._mask(allowed)
         try:
             track = self._tracks[subject]
         except (KeyError, TypeError):  # new, or a list, say, which is refused
@@ -273,6 +273,7 @@ class Policy(Asker):
             "generator": generator_state(self.generator),
             "tracks": self._subjects.rows(),
             "proposals": self._proposals.rows(),
+            **self._roster_rows(),
             **self._ledger.snapshot(),
         }
 
@@ -283,6 +284,7 @@ class Policy(Asker):
         """
         if self._tracks or self.n_asked:
             raise PolicyError("only a fresh policy can resume a snapshot; build a new one.")
+        self._resume_roster(snapshot)
         self._subjects.resume(snapshot["tracks"])
         self._ledger.resume(snapshot, self.n_arms)
         self._propose_again(snapshot["proposals"])

@@ -72,6 +72,13 @@ class Proposals:
         for pull in standing.pulls if standing is not None else ():
             del self.by_id[pull.id]
 
+    def grow(self) -> None:
+        """Make room for one more arm, which no mask given before allows."""
+        for subject, proposal in list(self.standing.items()):
+            if proposal.allowed is not None:
+                self.withdraw(subject)
+                self.add(proposal._replace(allowed=(*proposal.allowed, False)))
+
     def rows(self) -> list[list[Any]]:
         """Return the proposals as JSON-able values: a row for every pull, or for a silence."""
         return [

@@ -226,6 +226,8 @@ class RotationUCB(OptimisticTables, Policy):
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the next arm of the plan, planning when none is left or a mask is given."""
+        if allowed is not None and allowed == self._alive:
+            allowed = None
         if self.pooling != "all":
             return self._choose_for(track, allowed)
         at, pace = track.at, self.commitment if len(self._tracks) == 1 else 1
@@ -326,7 +328,8 @@ class RotationUCB(OptimisticTables, Policy):
 
     def _search(self, cells: tuple[int, ...], allowed: Mask | None, reach: int) -> tuple[int, ...]:
         plan = np.empty(reach * self.lookahead, np.int64)
-        mask = np.ones(self.n_arms, np.bool_) if allowed is None else np.array(allowed)
+        free = self._alive if allowed is None else allowed
+        mask = np.ones(self.n_arms, np.bool_) if free is None else np.array(free)
         look_ahead(
             self.values,
             self._worth,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._kernels import announce
+from lastswitch.learning.checks import check_cells
 from lastswitch.learning.indices import INDICES, Floats, exploration_level, thompson
 from lastswitch.learning.rotation_belief import PROFIT, believe_arms
 from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
@@ -21,7 +22,7 @@ from lastswitch.learning.rotation_pooling import (
     own_tables,
 )
 from lastswitch.learning.rotation_price import best_cycle, price_slots
-from lastswitch.learning.rotation_prior import Prior
+from lastswitch.learning.rotation_prior import Prior, read_prior
 from lastswitch.learning.rotation_tables import (
     STREAKS,
     deeper,
@@ -50,6 +51,8 @@ class OptimisticTables:
     streak_depth: int
     memory: float | None
     pooling: str
+    prior: Prior | None
+    retired: list[int]
     rng: np.random.Generator
 
     def _empty(self) -> None:
@@ -68,6 +71,27 @@ class OptimisticTables:
         self.latest, self.faded = 0, 0
         #: How much others' rewards count for a subject, as a place among `STRENGTHS`.
         self.strength = 0 if self.pooling == "none" else len(STRENGTHS) - 1
+
+    def grow(self, prior: Any) -> None:
+        """Make room for one more arm, of which ``prior`` may say something."""
+        given = None if prior is None else read_prior(prior, 1, self.rewards)
+        check_cells("its tables", (self.n_arms + 1) * self.counts.shape[1])
+        for name in ("counts", "sums", "squares", "pending"):
+            table = getattr(self, name)
+            setattr(self, name, np.vstack([table, np.zeros(table.shape[1])]))
+        self.depths = np.append(self.depths, self.depth)
+        self.values = np.vstack([self.values, np.ones(self.values.shape[1])])
+        self.limits = np.concatenate([self.limits, np.zeros_like(self.limits[:, :1])], axis=1)
+        if self.prior is not None:  # one row more, so that the arguments still go together
+            self.prior = Prior(*(np.vstack([table, 0.0 * table[:1]]) for table in self.prior))
+        if given is not None:
+            self._absorb(given, self.n_arms)
+        self.made, self.stale = 0.0, True
+        self._bind()
+
+    def retiring(self, arm: int) -> None:
+        """Believe nothing more of ``arm``, so that no plan waits for it."""
+        self.made, self.stale = 0.0, True
 
     def _fade(self) -> None:
         """Let what was seen count for less, by how long ago it was."""
@@ -140,6 +164,7 @@ class OptimisticTables:
             else:
                 level = exploration_level(counts, plays, states, self.alpha)
                 values = INDICES[self.index](counts, sums, squares, level)
+        values[self.retired] = 0.0
         streak = values[:, :streaks]
         np.minimum.accumulate(streak, axis=1, out=streak)
         return values
@@ -185,8 +210,8 @@ class OptimisticTables:
             return base + STREAKS - 1 + (tau if tau < self.max_depth else self.max_depth)
         return base + (min(-tau, STREAKS) or 1) - 1
 
-    def _absorb(self, prior: Prior) -> None:
-        """Count the observations of a prior as seen."""
+    def _absorb(self, prior: Prior, first: int = 0) -> None:
+        """Count the observations of a prior, of the arms from ``first`` on, as seen."""
         low, high = self.rewards
         streaks = np.minimum(np.arange(prior.streak_counts.shape[1]), STREAKS - 1)
         rests = STREAKS + np.minimum(np.arange(prior.rest_counts.shape[1]), self.max_depth - 1)
@@ -197,9 +222,9 @@ class OptimisticTables:
             for column, state in enumerate(where.tolist()):
                 n = counts[:, column]
                 paid = np.clip((sums[:, column] - low * n) / (high - low), 0.0, n)
-                self.counts[:, state] += n
-                self.sums[:, state] += paid
-                self.squares[:, state] += paid  # as rewards of 0 or 1
+                self.counts[first:, state] += n
+                self.sums[first:, state] += paid
+                self.squares[first:, state] += paid  # as rewards of 0 or 1
 
 
 def _view(table: Floats) -> Any:

@@ -162,6 +162,12 @@ class RuledRotationUCB(RotationUCB):
             if self._seen[cell] + self._out[cell] >= self._limit_all[cell]:
                 self.stale = True
 
+    def grow(self, prior: Any) -> None:
+        """Refuse a new arm, which the rules that are kept do not know."""
+        raise PolicyError(
+            "rules do not know a new arm; build a new policy with the rules it is to keep."
+        )
+
     def _recall(self, track: Track, endless: Endless) -> tuple[Memory, list[int]]:
         """Return what the rules remember of a subject now, and what is left of its plan."""
         clock, held, plan = track.memory or (0, endless.start, [])

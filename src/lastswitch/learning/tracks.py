@@ -181,6 +181,24 @@ class Track:
             states[arm] = -run
         return states
 
+    def grow(self, start: tuple[int, ...]) -> None:
+        """Take up one more arm, the last of ``start``; once the clock runs it has rested.
+
+        Examples
+        --------
+        >>> track = Track((1, 1))
+        >>> track.play(0)
+        1
+        >>> track.grow((1, 1, -1))
+        >>> track.state()
+        [-1, 2, 1]
+        """
+        tau = start[-1]
+        self.start = start if start[:-1] == self.start else (*self.start, tau)
+        self.last.append(self.clock - max(tau, 1) if self.clock else -max(tau, 0))
+        self.cache = None
+        self.drop_block()
+
     def copy(self) -> Track:
         """Return a track that can be tried out without moving this one."""
         twin = Track(self.start, self.began)
@@ -272,6 +290,12 @@ class Tracks:
         twin = Track(self.start, at) if track is None else track.copy()
         twin.rest(at - twin.now)
         return twin
+
+    def grow(self, start: tuple[int, ...]) -> None:
+        """Take up one more arm, the last of ``start``, on every track."""
+        self.start = start
+        for track in self.of.values():
+            track.grow(start)
 
     def rows(self) -> list[list[Any]]:
         """Return the tracks as JSON-able values."""

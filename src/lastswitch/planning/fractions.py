@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 LARGEST_DENOMINATOR = 1_000_000
 
 
+@lru_cache(maxsize=10_000)  # pays come again and again, and this is slower than planning
 def as_fraction(pay: float) -> Fraction:
     """Return ``pay`` as the fraction meant: 0.95 is 19/20, 1/3 is 1/3.
 

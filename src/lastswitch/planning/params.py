@@ -137,7 +137,7 @@ class SearchParams:
     grow_from: tuple[int, int] = (30_000, 3_000_000)
     merge_size: float = 0.75
     merge_most: int = 2_500_000
-    grow_over: float = 1.5
+    grow_over: float = 2.5
     room: float = 1.25
     least_room: int = 500
     first_pairs: int = 6

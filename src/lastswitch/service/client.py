@@ -169,7 +169,8 @@ class Client:
 
     def decision(self, id: str) -> dict[str, Any]:  # noqa: A002 - the contract's word
         """Return everything the service knows of a decision."""
-        return self._call("GET", f"/v1/decisions/{id}")
+        found: dict[str, Any] = self._call("GET", f"/v1/decisions/{id}")
+        return found
 
     def _asked(
         self, subject: Subject, at: int | str | None, allowed: ArrayLike | None, confirm: bool

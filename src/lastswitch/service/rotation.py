@@ -41,6 +41,8 @@ LONGEST_NAME = 200
 MOST_ARMS = 500
 #: The farthest that rules look back.
 LONGEST_WINDOW = 1000
+#: Rounds of a calendar that show how long its days, weeks and months are.
+_SAMPLED = 2000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SPAN = re.compile(r"\s*(\d{1,9})\s*(s|min|h|d|w)\s*")
 
@@ -202,8 +204,9 @@ class Version:
             if isinstance(rule, Counting):
                 longest = max(longest, rule.within or 0, rule.every or 0)
                 longest = max([longest, *(b - a for a, b in rule.spans or ())])
-                if rule.per is not None or rule.when is not None:
-                    longest = LONGEST_WINDOW
+                if rule.per is not None and self.calendar is not None:
+                    periods = self.calendar.periods(rule.per, _SAMPLED)
+                    longest = max([longest, *(end - begin + 1 for begin, end in periods)])
             else:
                 longest = max(longest, 1)
         return min(longest, LONGEST_WINDOW)

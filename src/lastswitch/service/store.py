@@ -46,10 +46,17 @@ class ConflictError(Exception):
     """Another worker changed a row first."""
 
 
-def load(connection: Connection, work: Work, operations: Sequence[Operation]) -> None:
-    """Read every row that the operations need."""
+def load(
+    connection: Connection, work: Work, operations: Sequence[Operation], *, again: bool = False
+) -> None:
+    """Read every row that the operations need.
+
+    An ask without a key has an id that nobody else has: only ``again``, after a commit that may
+    have gone through, can it be there.
+    """
     asks = [op for op in operations if isinstance(op, Ask)]
-    _load_decisions(connection, work, {op.id for op in operations})
+    fresh = () if again else {op.id for op in asks if not op.keyed}
+    _load_decisions(connection, work, {op.id for op in operations}.difference(fresh))
     keyed = {op.id for op in asks if op.keyed} - set(work.decisions)
     if keyed:
         found = connection.execute(_ALIASES, {"ids": list(keyed)}).all()
@@ -114,7 +121,7 @@ def _execute(connection: Connection, statement: Any, rows: list[dict[str, Any]],
     """
     text, order = _prepared(connection.dialect, statement if not to else None, to, tuple(rows[0]))
     given = rows if order is None else [tuple(map(row.__getitem__, order)) for row in rows]
-    return connection.exec_driver_sql(text, given).rowcount  # type: ignore[arg-type]
+    return connection.exec_driver_sql(text, given).rowcount
 
 
 @cache

@@ -193,7 +193,7 @@ class Worker:
         while True:
             work = self._work()
             try:
-                replies = self._try(work, operations, hold=tries >= 2)
+                replies = self._try(work, operations, tries)
             except (ConflictError, SQLAlchemyError) as error:
                 self.rotations.undone(work.lines)
                 away = is_away(error) if isinstance(error, SQLAlchemyError) else False
@@ -214,15 +214,15 @@ class Worker:
             self._committed(work)
             return replies
 
-    def _try(self, work: Work, operations: Sequence[Operation], hold: bool) -> list[Reply]:
-        if hold:
+    def _try(self, work: Work, operations: Sequence[Operation], tries: int) -> list[Reply]:
+        if tries >= 2:
             with self.database.writing() as connection:
-                load(connection, work, operations)
+                load(connection, work, operations, again=True)
                 replies = self._do(work, operations)
                 flush(connection, work)
             return replies
         with self.database.reading() as connection:
-            load(connection, work, operations)
+            load(connection, work, operations, again=tries > 0)
         replies = self._do(work, operations)
         if work.lines or work.new_aliases:
             with self.database.writing() as connection:

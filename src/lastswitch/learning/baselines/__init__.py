@@ -3,6 +3,8 @@
 from lastswitch.learning.baselines.blocking import BlockingGreedy, BlockingUCB
 from lastswitch.learning.baselines.frequency import ExploreThenCommit, FrequencyPolicy
 from lastswitch.learning.baselines.lookahead import Lookahead
+from lastswitch.learning.baselines.periodic import PeriodicUCB, PurelyPeriodic
+from lastswitch.learning.baselines.ranking import RankingElimination, RankingPolicy
 from lastswitch.learning.baselines.rotting import RAWUCB
 from lastswitch.learning.baselines.stateless import UCB1, ThompsonSampling
 
@@ -14,5 +16,9 @@ __all__ = [
     "ExploreThenCommit",
     "FrequencyPolicy",
     "Lookahead",
+    "PeriodicUCB",
+    "PurelyPeriodic",
+    "RankingElimination",
+    "RankingPolicy",
     "ThompsonSampling",
 ]

@@ -14,6 +14,7 @@ from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.learning.baselines.frequency_program import round_program, solve_program
 from lastswitch.learning.checks import check_cells, check_counted, check_like
+from lastswitch.learning.chooser import ONE_PLAY
 from lastswitch.learning.estimates import Estimates
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.tracks import FARTHEST, Track
@@ -53,6 +54,26 @@ class _Rounded(Policy):
                 best, value = arm, pays[phase]
         return best if best >= 0 else self._fill(track, allowed)
 
+    def _follow_round(self, track: Track, allowed: Mask | None, floor: float) -> list[int]:
+        """Return the candidates that pay most, and more than ``floor``, as many as may play.
+
+        A round that must play more than there are candidates takes those with most time to their
+        next turn besides.
+        """
+        least, most = self.plays
+        offers = []
+        for arm, (rest, run, offset, pays) in enumerate(self.schedule):
+            phase = (track.clock + offset) % (rest + run)
+            if phase < run and pays[phase] > floor and (allowed is None or allowed[arm]):
+                offers.append((-pays[phase], arm))
+        arms = [arm for _, arm in sorted(offers)][:most]
+        while len(arms) < least:
+            free = [
+                (allowed is None or allowed[arm]) and arm not in arms for arm in range(self.n_arms)
+            ]
+            arms.append(self._fill(track, tuple(free)))
+        return arms
+
     def _fill(self, track: Track, allowed: Mask | None) -> int:
         """Return the arm to play when none is a candidate: one without a pattern if possible.
 
@@ -66,9 +87,11 @@ class _Rounded(Policy):
             waits.append((inf if run == 0 else rest + run - phase) if free else -inf)
         return max(range(self.n_arms), key=waits.__getitem__)
 
-    def _commit(self, rest: FloatArray, streak: FloatArray, runs: int) -> float:
+    def _commit(
+        self, rest: FloatArray, streak: FloatArray, runs: int, silence: float = 0.0
+    ) -> float:
         """Solve and round the program; return its value."""
-        program = solve_program(rest, streak, runs)
+        program = solve_program(rest, streak, runs, self.plays[1], silence)
         schedule = []
         for arm, (pattern, offset) in enumerate(round_program(program, self.rng)):
             first = rest[arm, pattern.rest - 1] if pattern.rest else streak[arm, -1]
@@ -83,12 +106,15 @@ class FrequencyPolicy(_Rounded):
     """Plays the rounded frequency program of known curves.
 
     Papadigenopoulos, Caramanis & Shakkottai (2022), "Non-stationary bandits under recharging
-    payoffs", for ``runs=1``: at least 1 - 1/e of the optimum in expectation over the offsets, for
-    curves that never fall with rest and streaks that are constant. Foussoul, Goyal,
-    Papadigenopoulos & Zeevi (2023), "Last switch dependent bandits with monotone payoff
-    functions", for longer ``runs``: (1 - 1/runs)(1 - 1/e) for curves nondecreasing in τ. Both let
-    a round go by when no arm is a candidate; with an arm to spare (one that earns nothing, say)
-    playing it is the same.
+    payoffs", for ``runs=1``: at least 1 - k^k/(e^k k!) of the optimum in expectation over the
+    offsets (1 - 1/e for one play a round), for curves that never fall with rest and streaks that
+    are constant. Foussoul, Goyal, Papadigenopoulos & Zeevi (2023), "Last switch dependent bandits
+    with monotone payoff functions", for longer ``runs``: (1 - 1/runs) times that for curves
+    nondecreasing in τ. As in the papers: the program, its rounding, the virtual states, and, on a
+    bandit with ``plays=(0, k)``, that a place stays empty when no arm is a candidate for it. Not as
+    there: silence may pay something, rules are not looked at, and on a bandit that must play some
+    arm is played whose turn is far off; with an arm to spare (one that earns nothing, say) that is
+    the same.
 
     Parameters
     ----------
@@ -130,17 +156,24 @@ class FrequencyPolicy(_Rounded):
                 f"FrequencyPolicy needs the Bandit it plans for, got {type(bandit).__name__}."
             )
         start = bandit.initial if initial is None else initial
-        super().__init__(bandit.n_arms, initial=start, seed=seed)
+        super().__init__(bandit.n_arms, initial=start, seed=seed, plays=bandit.plays)
         self.runs = check_whole("runs", runs, 1, PolicyError)
         self.depth = check_whole("depth", depth, 1, PolicyError)
         check_cells("the program", self.n_arms * self.runs * self.depth)
         self.bandit = bandit
+        self._silence = bandit.silence if self.plays[0] < self.plays[1] else 0.0
         #: The program's value: no policy with runs and rests this short averages more.
-        self.bound = self._commit(*bandit.tables(depth, runs), runs)
+        self.bound = self._commit(*bandit.tables(depth, runs), runs, self._silence)
 
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the candidate that pays most in its virtual state."""
+        if self.plays != ONE_PLAY:
+            raise self._plays_rounds()
         return self._follow(track, allowed)
+
+    def choose_round(self, track: Track, allowed: Mask | None) -> list[int]:
+        """Return the candidates that pay most in their virtual states, and more than silence."""
+        return self._follow_round(track, allowed, self._silence)
 
 
 class ExploreThenCommit(_Rounded):
@@ -162,6 +195,9 @@ class ExploreThenCommit(_Rounded):
         As in :class:`~lastswitch.learning.Policy`.
     seed
         Seeds the patterns and offsets.
+    plays
+        How many arms a round plays: 1, or, as in the paper, ``(0, k)``. Then as many arms as a
+        round may play are explored side by side, resting in silence.
 
     Examples
     --------
@@ -182,8 +218,13 @@ class ExploreThenCommit(_Rounded):
         initial: int | Sequence[int] = 1,
         rewards: Sequence[float] = (0.0, 1.0),
         seed: int = 0,
+        plays: int | tuple[int, int] = 1,
     ) -> None:
-        super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed)
+        super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed, plays=plays)
+        if self.plays != ONE_PLAY and self.plays[0] > 0:
+            raise PolicyError(
+                f"it explores in silence: plays must be 1 or (0, most), got {plays!r}."
+            )
         self.horizon = check_whole("horizon", horizon, 1, PolicyError, FARTHEST)
         self.runs = check_whole("runs", runs, 1, PolicyError)
         self.depth = check_whole("depth", depth, 1, PolicyError)
@@ -191,14 +232,29 @@ class ExploreThenCommit(_Rounded):
         # A pass visits every rest of every arm, and its streaks, in about n_arms * depth rounds
         # per rest; T^{2/3} rounds of exploration balance its cost and what it teaches.
         self.plan = _exploration(self.n_arms, depth, runs)
+        if self.plays != ONE_PLAY:
+            self.rounds = _side_by_side(self.n_arms, depth, runs, self.plays[1])
+            self.plan = [len(arms) for arms in self.rounds]
         self.samples = ceil(horizon ** (2 / 3) / len(self.plan))
         self.schedule = []
         self.next = 0
         self._seen = Estimates(self.n_arms, depth, runs)
         self.counts, self.sums = self._seen.counts, self._seen.sums
 
+    def choose_round(self, track: Track, allowed: Mask | None) -> list[int]:
+        """Return the next arms to explore, or the candidates that pay most."""
+        if not self.schedule and self.next >= self.samples * len(self.plan):
+            self._learned()
+        if self.schedule:
+            return self._follow_round(track, allowed, 0.0)
+        arms = self.rounds[self.next % len(self.plan)]
+        self.next += 1
+        return [arm for arm in arms if allowed is None or allowed[arm]]
+
     def choose(self, track: Track, allowed: Mask | None) -> int:
         """Return the next arm to explore, or the candidate that pays most."""
+        if self.plays != ONE_PLAY:
+            raise self._plays_rounds()
         if not self.schedule and self.next >= self.samples * len(self.plan):
             self._learned()
         if self.schedule:
@@ -240,3 +296,20 @@ def _exploration(n_arms: int, depth: int, runs: int) -> list[int]:
             plan += [arm, *[other] * tau]
         plan += [arm] * (runs + 1)
     return plan
+
+
+def _side_by_side(n_arms: int, depth: int, runs: int, most: int) -> list[tuple[int, ...]]:
+    """Return rounds that visit every arm after every rest and in every streak, ``most`` at once.
+
+    Examples
+    --------
+    >>> _side_by_side(3, depth=1, runs=1, most=2)
+    [(0, 1), (), (0, 1), (0, 1), (), (2,), (), (2,), (2,), ()]
+    """
+    rounds: list[tuple[int, ...]] = []
+    for first in range(0, n_arms, most):
+        arms = tuple(range(first, min(first + most, n_arms)))
+        for tau in range(1, depth + 1):
+            rounds += [arms, *[()] * tau]
+        rounds += [arms] * (runs + 1) + [()]
+    return rounds

@@ -3,12 +3,13 @@
 A pattern of an arm is *rest u rounds, then play m times in a row*: it takes u + m rounds, m of them
 plays, and pays q(u, m) = p(u) + p(-1) + … + p(-(m - 1)). With x the frequencies of patterns,
 
-    maximise Σ q x   subject to   Σ m x ≤ 1 (one play a round),   Σ (u + m) x ≤ 1 for each arm.
+    maximise Σ q x   subject to   Σ m x ≤ k (k places a round),   Σ (u + m) x ≤ 1 for each arm.
 
-With m = 1 this is the program of Papadigenopoulos, Caramanis & Shakkottai (2022), delay u + 1;
-with longer runs that of Foussoul, Goyal, Papadigenopoulos & Zeevi (2023). A pattern without rest
-(u = 0, m = 1) stands for an arm that is played for ever. The value bounds the average of any
-policy whose runs are no longer than the longest m.
+A play that takes the place of a silence earns only what it pays above it. With m = 1 this is the
+program of Papadigenopoulos, Caramanis & Shakkottai (2022), delay u + 1; with longer runs that of
+Foussoul, Goyal, Papadigenopoulos & Zeevi (2023). A pattern without rest (u = 0, m = 1) stands for
+an arm that is played for ever. The value bounds the average of any policy whose runs are no longer
+than the longest m.
 """
 
 from __future__ import annotations
@@ -37,8 +38,12 @@ class Program(NamedTuple):
     patterns: list[list[tuple[Pattern, float]]]
 
 
-def solve_program(rest: FloatArray, streak: FloatArray, runs: int) -> Program:
+def solve_program(
+    rest: FloatArray, streak: FloatArray, runs: int, places: int = 1, silence: float = 0.0
+) -> Program:
     """Solve the frequency program for pay tables by rest and by streak, one row per arm.
+
+    ``places`` are the plays a round may have, ``silence`` what each that stays empty pays.
 
     Examples
     --------
@@ -53,11 +58,12 @@ def solve_program(rest: FloatArray, streak: FloatArray, runs: int) -> Program:
     kinds += [Pattern(u, m) for u in range(1, depth + 1) for m in range(1, runs + 1)]
     pays = np.array([[_pay(rest[i], streak[i], kind) for kind in kinds] for i in range(n_arms)])
     plays = np.tile([float(kind.run) for kind in kinds], n_arms)
+    pays = pays - silence * plays.reshape(n_arms, -1)
     times = np.kron(np.eye(n_arms), [float(kind.rest + kind.run) for kind in kinds])
     solved = linprog(
         -pays.ravel(),
         A_ub=np.vstack([plays, times]),
-        b_ub=np.ones(1 + n_arms),
+        b_ub=np.array([float(places), *[1.0] * n_arms]),
         method="highs",
     )
     assert solved.x is not None  # playing nothing is always feasible
@@ -66,7 +72,7 @@ def solve_program(rest: FloatArray, streak: FloatArray, runs: int) -> Program:
         [(kind, float(x)) for kind, x in zip(kinds, row, strict=True) if x > _ZERO]
         for row in frequency
     ]
-    return Program(float(pays.ravel() @ solved.x), patterns)
+    return Program(float(pays.ravel() @ solved.x) + silence * places, patterns)
 
 
 def round_program(program: Program, rng: np.random.Generator) -> list[tuple[Pattern, int]]:
