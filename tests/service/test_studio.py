@@ -3,7 +3,7 @@
 import os
 import shutil
 
-import httpx
+import httpx2
 import icalendar
 import pytest
 from service_cases import Database, Server, put_rotation
@@ -55,7 +55,7 @@ def server(tmp_path_factory):
     put_rotation(database, "learned", LEARNER)
     found = Server(where, "--synchronous", "NORMAL").start()
     headers = {"authorization": f"Bearer {found.key}"}
-    found.client = httpx.Client(base_url=found.url, headers=headers, timeout=60)
+    found.client = httpx2.Client(base_url=found.url, headers=headers, timeout=60)
     for k in range(12):
         asked = {"decisions": [{"subject": f"<i>s{i}</i>"} for i in range(8)]}
         answers = found.client.post("/v1/rotations/learned/decisions/batch", json=asked).json()

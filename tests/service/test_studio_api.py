@@ -4,8 +4,11 @@ import icalendar
 import pytest
 from service_cases import CYCLE, Access, ask, running
 
+from lastswitch._random import stream
 from lastswitch.files import load_bandit
 from lastswitch.planning import plan_block
+from lastswitch.service.client import Client
+from lastswitch.service.demo import listen, station
 from lastswitch.service.rotation import make_version
 from lastswitch.service.watching import Told, gain
 
@@ -213,12 +216,37 @@ def test_gain_counts_subjects():
 def test_gain_is_found_where_there_is_one():
     """A clear difference has an interval above nothing; none has one around it."""
     both = [(f"s{k}", part) for k in range(12) for part in ("policy", "holdout")]
-    better = [told(s, by, 0.4 * (by == "policy") + 0.01 * int(s[1:])) for s, by in both]
-    same = [told(s, by, 0.01 * int(s[1:])) for s, by in both]
+    noise = stream(1, "gain").normal(0.0, 0.05, len(both))
+    better = [
+        told(s, by, 0.5 * (by == "policy") + e) for (s, by), e in zip(both, noise, strict=True)
+    ]
+    same = [told(s, by, e) for (s, by), e in zip(both, noise, strict=True)]
     for paired in (True, False):
         assert gain(better, paired=paired)["difference"]["low"] > 0.3
         alike = gain(same, paired=paired)["difference"]
         assert alike["low"] <= 0.0 <= alike["high"]
+
+
+def test_demo_listeners(database):
+    """The demo's listeners hear, pay mostly, and tell the learner something."""
+    radio = make_version("radio", 1, {"arms": WEEK["arms"]}).bandit
+    with running(database, {"station": station(radio)}) as client:
+        wire = client._transport
+        with Client("http://testserver", client.secret, "station", transport=wire) as listeners:
+            rng = stream(1, "demo")
+            for _ in range(3):
+                listen(radio, listeners, rng)
+        found = client.get("/v1/rotations/station/watch").json()
+        assert found["decisions"] > 40
+        assert 0 < found["rewards"]["out"] < found["rewards"]["told"]
+        assert any(state["seen"] for entry in found["beliefs"] for state in entry["states"])
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_gain_does_not_take_equal_means_for_certainty(paired):
+    """Where nothing varies, nothing is known of how sure a difference is."""
+    lines = [told(f"s{k}", by, 1.0) for k in range(3) for by in ("policy", "holdout")]
+    assert gain(lines, paired=paired)["difference"] is None
 
 
 def test_example_is_a_log(client):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import func, select
 
+from lastswitch.bandit import Bandit
 from lastswitch.errors import LastSwitchError
 from lastswitch.intervals import LEVEL, t_interval
 from lastswitch.learning.elsewhere import SharedRotation
@@ -128,10 +129,12 @@ def gain(rewards: Iterable[Told], *, paired: bool) -> dict[str, Any]:
     Examples
     --------
     >>> lines = [Told(0, "reward", "", f"s{k % 8}", k, [0], "policy" if k % 8 < 6 else "holdout",
-    ...               float(k % 3 > 0), True) for k in range(96)]
+    ...               float(k % 7 > 2), True) for k in range(96)]
     >>> found = gain(lines, paired=False)
-    >>> found["policy"]["subjects"], found["holdout"]["subjects"], found["difference"]["low"] < 0
-    (6, 2, True)
+    >>> found["policy"]["subjects"], found["holdout"]["subjects"]
+    (6, 2)
+    >>> found["difference"]["low"] < found["difference"]["mean"] < found["difference"]["high"]
+    True
     """
     sides: dict[str, dict[str, list[float]]] = {"policy": {}, "holdout": {}}
     for line in rewards:
@@ -149,10 +152,16 @@ def gain(rewards: Iterable[Told], *, paired: bool) -> dict[str, Any]:
     policy, holdout = means["policy"], means["holdout"]
     if paired:
         both = [policy[subject] - holdout[subject] for subject in policy if subject in holdout]
-        shown["difference"] = _mean(both) if len(both) > 1 else None
+        shown["difference"] = _mean(both) if _varies(both) else None
     elif len(policy) > 1 and len(holdout) > 1:
-        shown["difference"] = _welch(list(policy.values()), list(holdout.values()))
+        both_sides = list(policy.values()), list(holdout.values())
+        shown["difference"] = _welch(*both_sides) if any(map(_varies, both_sides)) else None
     return shown
+
+
+def _varies(values: Sequence[float]) -> bool:
+    """Tell whether something is known of the spread: a few equal means say nothing of it."""
+    return len(values) > 1 and max(values) - min(values) > 1e-12
 
 
 def _mean(values: Sequence[float]) -> dict[str, Any]:
@@ -170,12 +179,10 @@ def _welch(left: Sequence[float], right: Sequence[float]) -> dict[str, Any]:
 
     spread = [float(np.var(side, ddof=1)) / len(side) for side in (left, right)]
     error, between = math.sqrt(sum(spread)), float(np.mean(left) - np.mean(right))
-    half = 0.0
-    if error > 0:
-        freedom = sum(spread) ** 2 / sum(
-            part**2 / (len(side) - 1) for part, side in zip(spread, (left, right), strict=True)
-        )
-        half = float(stdtrit(freedom, 0.5 + LEVEL / 2)) * error
+    freedom = sum(spread) ** 2 / sum(
+        part**2 / (len(side) - 1) for part, side in zip(spread, (left, right), strict=True)
+    )
+    half = float(stdtrit(freedom, 0.5 + LEVEL / 2)) * error
     return {"mean": between, "low": between - half, "high": between + half}
 
 
@@ -245,25 +252,17 @@ def _due(database: Database, decider: Decider, now: float) -> dict[str, Any]:
 def _bound(decider: Decider) -> float | None:
     """Return what no schedule can earn more of a round: as learned, or of the curves given."""
     if decider.learner is None:
-        return _given_bound(decider.version)
+        bandit = decider.version.bandit
+        return None if bandit.plays != (1, 1) else _bound_of(bandit)
     low, high = decider.version.settings.rewards
     return float(low + (high - low) * decider.learner.bound())
 
 
 @lru_cache(maxsize=64)
-def _bound_of(bandit: Any) -> float | None:
+def _bound_of(bandit: Bandit) -> float:
     from lastswitch.planning import average_bound
 
     return float(average_bound(bandit))
-
-
-def _given_bound(version: Version) -> float | None:
-    if version.bandit.plays != (1, 1):
-        return None
-    try:
-        return _bound_of(version.bandit)
-    except (LastSwitchError, TypeError):
-        return None
 
 
 def beliefs(learner: SharedRotation, version: Version) -> list[dict[str, Any]]:
