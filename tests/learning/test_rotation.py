@@ -201,7 +201,7 @@ def test_a_retired_arm_is_neither_waited_for_nor_played(tmp_path):
     assert np.mean(np.array(arms[200:]) == 1) > 0.8
     assert policy.bound() < 0.8
     policy.retire(1)
-    with pytest.raises(PolicyError, match="last one left"):
+    with pytest.raises(PolicyError, match="not enough left"):
         policy.retire(2)
     assert policy.retired == [0, 1]
 

@@ -47,12 +47,15 @@ class Client:
 
     Examples
     --------
-    ::
+    With a service behind it (:func:`lastswitch.service.running.background` starts one), ``ask``,
+    ``tell`` and ``ls.simulate(bandit, client, horizon=1000, subjects=50)`` work as with a policy.
 
-        client = ls.Client("http://127.0.0.1:8000", key)
-        pull = client.ask("ann")
-        client.tell(pull.id, 1.0)
-        run = ls.simulate(bandit, client, horizon=1000, subjects=50)
+    >>> from lastswitch.errors import ServiceError
+    >>> try:
+    ...     Client("http://127.0.0.1:9", key="none", rotation="radio", tries=1).ask("ann")
+    ... except ServiceError:
+    ...     print("no service is there")
+    no service is there
     """
 
     def __init__(

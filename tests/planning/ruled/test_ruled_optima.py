@@ -162,5 +162,5 @@ def test_a_policy_that_breaks_a_hard_rule_is_an_error():
     assert ls.simulate(bandit, ls.FixedCycle([0, 1]), 10).horizon == 10
     with pytest.raises(ExperimentError, match=r"rested.*round 1"):
         ls.simulate(bandit, ls.FixedCycle([0, 0, 1]), 10)
-    with pytest.raises(ExperimentError, match="one arm a round"):
-        ls.simulate(ls.Bandit([ls.curves.constant(0.5)] * 2, plays=2), ls.FixedCycle([0]), 10)
+    with pytest.raises(ExperimentError, match=r"plays 1 to 1 arms a round, and this bandit 2"):
+        ls.simulate(ls.Bandit([ls.curves.constant(0.5)] * 2, plays=2), ls.FixedCycle([0, 1]), 10)
