@@ -159,3 +159,10 @@ def test_a_calendar_resolves_words_of_time():
     for rule, words in [(never, "sunday"), (weekly, "week")]:
         with pytest.raises(RuleError, match=f"'{words}'.*calendar"):
             r.violations(rule, [(0,)])
+
+
+def test_one_play_is_not_a_share_of_all_rounds():
+    """1 and 1.0 are equal numbers and different rules."""
+    count, share = r.at_most("hit", 1, within=3), r.at_most("hit", 1.0, within=3)
+    assert count != share
+    assert len({count, share, r.at_most("hit", 1, within=3)}) == 2

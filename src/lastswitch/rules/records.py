@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Protocol
 
 from lastswitch._suggest import suggestion
@@ -96,6 +96,19 @@ class Counting:
     name: str | None = None
     when: str | None = None
     per: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counting):
+            return NotImplemented
+        return self._said() == other._said()
+
+    def __hash__(self) -> int:
+        return hash(self._said())
+
+    def _said(self) -> tuple[object, ...]:
+        """Return what the rule says: one play is not the share of all rounds, though 1 == 1.0."""
+        compared = [getattr(self, each.name) for each in fields(self) if each.compare]
+        return (*compared, isinstance(self.least, float), isinstance(self.most, float))
 
     @property
     def hard(self) -> bool:
