@@ -119,7 +119,7 @@ def _batches(opened: OpenRoster, size: int) -> Iterable[Any]:
     # Its releases differ in what a result offers, and Ibis asks for what the newest do not have.
     name = f"roster_{token_hex(8)}"
     connection.create_table(name, opened.table, temp=True)
-    result = connection.raw_sql(f"SELECT * FROM {name} ORDER BY subject")
+    result = connection.con.sql(f"SELECT * FROM {name} ORDER BY subject")
     reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
     return reader(size)  # type: ignore[no-any-return]
 
