@@ -6,6 +6,7 @@ asking, for policies of any number of plays a round.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from lastswitch.learning.tracks import FARTHEST, Subject, Track, Tracks, check_s
 from lastswitch.states import as_array
 
 
-class Asker(Roster):
+class Asker(Roster, ABC):
     """Rounds asked for and proposed: what a :class:`~lastswitch.learning.Policy` does with them."""
 
     def __init__(
@@ -78,6 +79,7 @@ class Asker(Roster):
         arms = self._round_choice(found, self._round_mask(allowed))
         return self._play_round(found, subject, arms)
 
+    @abstractmethod
     def ask(
         self,
         subject: Subject = None,
@@ -87,7 +89,6 @@ class Asker(Roster):
         confirm: bool = True,
     ) -> Pull:
         """Return the next pull for ``subject``."""
-        raise NotImplementedError
 
     def confirm(self, id: str) -> None:  # noqa: A002 - the contract's word
         """Say that the proposed pull ``id`` is played: now its arms' states move.

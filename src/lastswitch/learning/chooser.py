@@ -100,7 +100,7 @@ class Chooser:
 
     def choose_round(self, track: Track, allowed: Mask | None) -> Iterable[int]:
         """Return the arms to play this round for the subject of ``track``, none for silence."""
-        raise NotImplementedError
+        return (self.choose(track, allowed),)
 
     def playing(self, track: Track, arms: tuple[int, ...]) -> None:
         """Hear which arms the round plays, right before the states move.
