@@ -45,7 +45,7 @@ def is_number(value: object) -> TypeGuard[float]:
     >>> is_number(np.float32(0.5)), is_number("0.5")
     (True, False)
     """
-    return isinstance(value, Real)
+    return isinstance(value, (float, Real))  # the abstract class alone is slow
 
 
 def check_unit(what: str, value: float) -> None:
@@ -139,6 +139,8 @@ def check_list(what: str, value: Iterable[Any], each: str = "one entry per arm")
     Traceback (most recent call last):
     lastswitch.errors.InputTypeError: periods must be a list, one entry per arm; got 3.
     """
+    if isinstance(value, tuple | list):
+        return list(value)
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set):
         try:
             return list(value)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._arrays import FloatArray
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_bandit, check_whole
 from lastswitch.errors import BlockError
-from lastswitch.states import Start, as_block, as_start, state_after
+from lastswitch.states import Start, as_block, as_start
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -33,16 +33,10 @@ def block_pays(bandit: Bandit, block: ArrayLike, start: Start = "initial") -> Fl
     >>> block_pays(radio, [1, 0, 0], start=[1, 1]).tolist()
     [0.4, 0.9, 0.0]
     """
-    from lastswitch._block_kernel import pays_of_block
-    from lastswitch._kernels import announce
-    from lastswitch._packed import pack
-
     check_bandit("block_pays", bandit)
     state = as_start(start, bandit.start())
     arms = as_block(block, bandit.n_arms)
-    announce("reward", pays_of_block)
-    rested = np.ones(bandit.n_arms, dtype=np.int64) if state is None else state
-    pays = pays_of_block(*pack(bandit.curves), arms, rested)
+    pays = _pays(bandit, arms, _rested(bandit) if state is None else state)
     if state is None:
         pays[np.unique(arms, return_index=True)[1]] = 0.0
     return pays
@@ -99,8 +93,24 @@ def cycle_reward(bandit: Bandit, block: ArrayLike) -> float:
     first = int(arms[0])
     if (arms == first).all():
         return len(arms) * bandit.curves[first].streak[-1]
-    settled = state_after(np.ones(bandit.n_arms, dtype=np.int64), arms)
-    return block_reward(bandit, arms, settled)
+    pays = _pays(bandit, np.concatenate([arms, arms]), _rested(bandit))
+    return float(pays[len(arms) :].sum())
+
+
+def _rested(bandit: Bandit) -> IntArray:
+    """Return a state in which no arm is in a streak."""
+    return np.ones(bandit.n_arms, dtype=np.int64)
+
+
+def _pays(bandit: Bandit, arms: IntArray, state: IntArray) -> FloatArray:
+    """Return what each play pays, of what is known to be a bandit, its arms and a state."""
+    from lastswitch._block_kernel import pays_of_block
+    from lastswitch._kernels import announce
+    from lastswitch._packed import pack
+
+    announce("reward", pays_of_block)
+    pays: FloatArray = pays_of_block(*pack(bandit.curves), arms, state)
+    return pays
 
 
 def repaired_block(block: ArrayLike, n_arms: int) -> list[int]:

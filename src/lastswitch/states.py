@@ -65,8 +65,10 @@ def column(tau: Any, rest: Any, streak: Any, repeats: Any = False) -> Any:
         if tau <= 0 or not rest:
             return rest + min(max(-tau, 1), streak) - 1
         return (tau - 1) % rest if repeats else min(tau, rest) - 1
-    rested = np.where(repeats, (tau - 1) % np.maximum(rest, 1), np.clip(tau, 1, rest) - 1)
-    return np.where(np.minimum(tau, rest) > 0, rested, rest + np.clip(-tau, 1, streak) - 1)
+    held = np.minimum(tau, rest)  # minimum and maximum: clip takes several times as long
+    wraps = np.any(repeats)
+    rested = np.where(repeats, (tau - 1) % np.maximum(rest, 1), held - 1) if wraps else held - 1
+    return np.where(held > 0, rested, rest + np.minimum(np.maximum(-tau, 1), streak) - 1)
 
 
 def transition(tau: ArrayLike, arm: ArrayLike) -> IntArray:
@@ -149,7 +151,7 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
 def as_states(tau: ArrayLike, dimensions: tuple[int, ...] = (1,)) -> IntArray:
     """Return ``tau`` as an int64 array, or say why it is not a state vector."""
     states = as_array(tau)
-    if not np.issubdtype(states.dtype, np.integer):
+    if states.dtype.kind not in "iu":
         raise InputTypeError(f"a state is a vector of integers, one per arm; got {tau!r}.")
     if states.ndim not in dimensions or states.shape[-1] == 0:
         raise StateError(
@@ -250,14 +252,14 @@ def as_block(block: ArrayLike, n_arms: int) -> IntArray:
     arms = as_array(block)
     if arms.ndim != 1 or arms.size == 0:
         raise BlockError(f"a block is a list of arms, at least one; got {block!r}.")
-    if not np.issubdtype(arms.dtype, np.integer):
+    if arms.dtype.kind not in "iu":
         raise InputTypeError(f"a block is a list of integers, the arms; got {block!r}.")
     _check_arms(arms, n_arms)
     return arms.astype(np.int64)
 
 
 def _check_arms(arms: NDArray[Any], n_arms: int) -> None:
-    if not np.issubdtype(arms.dtype, np.integer):
+    if arms.dtype.kind not in "iu":
         raise InputTypeError(f"an arm is an integer from 0 to {n_arms - 1}, got {arms!r}.")
     outside = arms[(arms < 0) | (arms >= n_arms)]
     if outside.size:

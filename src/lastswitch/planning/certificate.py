@@ -46,7 +46,7 @@ class Certificate:
     @property
     def optimal(self) -> bool:
         """Whether the value is proven to be the best possible, up to rounding."""
-        return self.bound <= self.value + self._rounding()
+        return self.bound <= self.value or self.bound <= self.value + self._rounding()
 
     def _rounding(self) -> float:
         return rounding(self.value, self.bound, self.scale)
@@ -59,7 +59,7 @@ class Certificate:
                 raise PlanError(f"{name} must be a number, got {number!r}.")
             object.__setattr__(self, name, float(number))
         # Written so that a NaN on either side is refused too.
-        if not self.value <= self.bound + self._rounding():
+        if not (self.value <= self.bound or self.value <= self.bound + self._rounding()):
             raise PlanError(
                 f"value {self.value} is not within bound {self.bound}: the certificate is "
                 "broken; please report the problem that gave it."

@@ -81,16 +81,17 @@ def _follower_part(machine: ArmStates, d: int) -> _Part:
     the arm is now in state s. The cycle closed, it rests f more rounds before that first pull.
     """
     n, entries = len(machine), np.arange(1, d)
+    on_idle, pays = np.array(machine.on_idle), np.array(machine.pay)
     size = 1 + (d - 1) * n
     idle, pull, pay = np.zeros((d, size), int), np.full((d, size), -1), np.zeros((d, size))
     group = 1 + (entries - 1) * n
     pull[entries, 0] = group + machine.at(-1)
-    idle[:, 1:] = (group[:, None] + np.array(machine.on_idle)).ravel()
+    idle[:, 1:] = (group[:, None] + on_idle).ravel()
     pull[:, 1:] = (group[:, None] + np.array(machine.on_pull)).ravel()
-    pay[:, 1:] = np.tile(machine.pay, d - 1)
+    pay[:, 1:] = np.broadcast_to(pays, (d - 1, n)).ravel()
     final = np.zeros(size)
     rested = np.arange(n)
-    for f in entries:
-        rested = np.array(machine.on_idle)[rested]
-        final[1 + (f - 1) * n : 1 + f * n] = np.array(machine.pay)[rested]
+    for begin in group.tolist():
+        rested = on_idle[rested]
+        final[begin : begin + n] = pays[rested]
     return idle, pull, pay, final

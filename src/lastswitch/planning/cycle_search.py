@@ -184,11 +184,13 @@ class _Search:
 
     def take_turns(self) -> None:
         """Offer cycles in which a few arms take turns: a fair answer in no time."""
-        for few in range(2, min(self.length, len(self.arms)) + 1):
-            if self.length % few == 0 or few == len(self.arms):
-                pays = pack(self.curves).pays(np.array([[few - 1]]))[:, 0]
-                best = np.argsort(-pays, kind="stable")[:few].tolist()
-                self.offer((best * self.length)[: self.length])
+        most = min(self.length, len(self.arms))
+        sizes = [n for n in range(2, most + 1) if self.length % n == 0 or n == len(self.arms)]
+        if not sizes:
+            return
+        pays = pack(self.curves).pays(np.array([sizes]) - 1)
+        for few, order in zip(sizes, np.argsort(-pays, axis=0, kind="stable").T, strict=True):
+            self.offer((order[:few].tolist() * self.length)[: self.length])
 
     def scout(self, reach: FloatArray) -> None:
         """Find a first cycle by planning blocks, each valued as if the last one came again.

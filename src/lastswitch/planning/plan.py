@@ -295,6 +295,8 @@ def _round(arms: Sequence[int]) -> tuple[int, ...]:
 
 def _arms(block: Sequence[int] | IntArray) -> tuple[int, ...]:
     """Return the arms of a block, whose number is not known here."""
+    if isinstance(block, tuple) and block and all(type(arm) is int and arm >= 0 for arm in block):
+        return block  # as solvers write it
     arms = as_array(block)
     if arms.size == 0:
         raise PlanError("block is empty: a plan needs at least one slot.")

@@ -230,11 +230,7 @@ class BlockProblem:
         >>> BlockProblem([[0.9]], [[0.1]], [[0.5] * 3]).value([0, 0, 0])
         0.7
         """
-        pulls, memory = self._play(block)
-        total = sum(pull.pay for pull in pulls)
-        if self.terminal is not None:
-            total += sum(self.terminal.worth(arm, left) for arm, left in enumerate(memory))
-        return float(total)
+        return self.worth(block)[0]
 
     def size(self, block: Sequence[int] | IntArray) -> float:
         """Return the sum of what ``block`` pays, each term by its size: what rounding goes by.
@@ -244,11 +240,21 @@ class BlockProblem:
         >>> BlockProblem([[0.9]], [[-0.1]], [[0.5] * 2]).size([0, 0])
         0.6
         """
+        return self.worth(block)[1]
+
+    def worth(self, block: Sequence[int] | IntArray) -> tuple[float, float]:
+        """Return the :meth:`value` and the :meth:`size` of ``block``, which is played once.
+
+        Examples
+        --------
+        >>> BlockProblem([[0.9]], [[-0.1]], [[0.5] * 2]).worth([0, 0])
+        (0.4, 0.6)
+        """
         pulls, memory = self._play(block)
         terms = [pull.pay for pull in pulls]
         if self.terminal is not None:
             terms += [self.terminal.worth(arm, left) for arm, left in enumerate(memory)]
-        return float(sum(map(abs, terms)))
+        return float(sum(terms)), float(sum(map(abs, terms)))
 
     def with_pays(self, rest: FloatArray, streak: FloatArray, first: FloatArray) -> BlockProblem:
         """Return this problem with other pays, for callers that plan again and again.
@@ -346,9 +352,10 @@ class BlockProblem:
         arms = as_array(block)
         if arms.shape != (self.length,):
             raise BlockError(f"block has shape {arms.shape}; this problem has {self.length} slots.")
-        if not np.issubdtype(arms.dtype, np.integer):
+        if arms.dtype.kind not in "iu":
             raise BlockError(f"block must hold arm numbers (integers), got dtype {arms.dtype}.")
-        known = arms.min() >= 0 and arms.max() < self.n_arms
+        listed: list[int] = arms.tolist()
+        known = min(listed) >= 0 and max(listed) < self.n_arms
         if not known or not self.allowed[np.arange(self.length), arms].all():
             self._refuse(arms)
         if self.distinct_start and self.length > 1 and arms[0] == arms[1]:
@@ -356,7 +363,7 @@ class BlockProblem:
                 f"slots 0 and 1 both name arm {arms[0]}; distinct_start asks for two "
                 "different arms."
             )
-        return arms.tolist()  # type: ignore[no-any-return]
+        return listed
 
     def _refuse(self, arms: IntArray) -> None:
         """Name the first slot whose arm does not exist or is not allowed there."""

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_choice, check_limits
 from lastswitch._progress import Progress, Report, reporter
+from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError, PlanError
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.greedy import plain_bound
@@ -35,7 +36,6 @@ from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import Start
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
     from lastswitch.planning.params import SearchParams
     from lastswitch.planning.ruled.problem import RuledProblem
     from lastswitch.rules import Rule
@@ -182,9 +182,11 @@ def plan_of(
     0.7
     """
     block = np.asarray(solution.block)
-    value, size = problem.value(block), problem.size(block)
+    value, size = problem.worth(block)
     bound, error = solution.bound, 0.0
-    if not repeats:  # pays of a cycle lie in [0, 1], and another starts in another state
+    # A proven block has no other bound. Pays of a cycle lie in [0, 1], and another starts in
+    # another state.
+    if bound > value and not repeats:
         accuracy, free = ACCURACY.get(solver, 0.0), plain_bound(problem)
         error = accuracy * problem.length * problem.scale
         # HiGHS calls equal what differs by rounding in its largest number. Where the block
@@ -216,29 +218,19 @@ def _problem(
     ruled: tuple[Any, Any, Any, Any],
 ) -> tuple[BlockProblem | RuledProblem, tuple[str, ...]]:
     """Return the problem to solve and the arms' names, if they have any."""
-    from lastswitch.planning.ruled.problem import RuledProblem
-
-    if isinstance(bandit, BlockProblem | RuledProblem):
+    if not isinstance(bandit, Bandit):
         given = length is not None or allowed is not None or distinct_start
         given |= any(option is not None for option in ruled)
-        if given or not (isinstance(start, str) and start == "initial"):
-            raise PlanError(
-                "length, start, allowed, rules and the like are part of a BlockProblem already; "
-                "give them when building it."
-            )
-        return bandit, ()
-    from lastswitch.bandit import Bandit
-
-    if not isinstance(bandit, Bandit):
-        raise InputTypeError(
-            f"plan_block needs a Bandit or a BlockProblem, got {type(bandit).__name__}."
-        )
+        given |= not (isinstance(start, str) and start == "initial")
+        return _as_it_is(bandit, given), ()
     if length is None:
         raise PlanError("length is missing: say how many rounds to plan, such as length=12.")
     history, rules, plays, silence = ruled
     if bandit.plain and history is None and rules is None and plays is None:
         problem = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
         return problem, tuple(bandit.names)
+    from lastswitch.planning.ruled.problem import RuledProblem
+
     options = {"rules": rules, "plays": plays, "silence": silence, "allowed": allowed}
     full = RuledProblem.from_bandit(
         bandit, length, start=start, history=history, distinct_start=distinct_start, **options
@@ -256,3 +248,20 @@ def _problem(
             tuple(bandit.names),
         )
     return full, tuple(bandit.names)
+
+
+def _as_it_is(problem: BlockProblem | RuledProblem, given: bool) -> BlockProblem | RuledProblem:
+    """Return a ready problem; refuse what is none, or options ``given`` beside it."""
+    if not isinstance(problem, BlockProblem):
+        from lastswitch.planning.ruled.problem import RuledProblem
+
+        if not isinstance(problem, RuledProblem):
+            raise InputTypeError(
+                f"plan_block needs a Bandit or a BlockProblem, got {type(problem).__name__}."
+            )
+    if given:
+        raise PlanError(
+            "length, start, allowed, rules and the like are part of a BlockProblem already; "
+            "give them when building it."
+        )
+    return problem
