@@ -34,6 +34,8 @@ def moved(tau: Tau, played: bool | BoolArray) -> Tau:
     """
     if isinstance(tau, int):
         return min(tau, 0) - 1 if played else max(tau, 0) + 1
+    if played is False:
+        return np.maximum(tau, 0) + 1
     return np.where(played, np.minimum(tau, 0) - 1, np.maximum(tau, 0) + 1)
 
 
@@ -66,8 +68,9 @@ def column(tau: Any, rest: Any, streak: Any, repeats: Any = False) -> Any:
             return rest + min(max(-tau, 1), streak) - 1
         return (tau - 1) % rest if repeats else min(tau, rest) - 1
     held = np.minimum(tau, rest)  # minimum and maximum: clip takes several times as long
-    wraps = np.any(repeats)
-    rested = np.where(repeats, (tau - 1) % np.maximum(rest, 1), held - 1) if wraps else held - 1
+    rested = held - 1
+    if repeats is not False and np.any(repeats):
+        rested = np.where(repeats, (tau - 1) % np.maximum(rest, 1), rested)
     return np.where(held > 0, rested, rest + np.minimum(np.maximum(-tau, 1), streak) - 1)
 
 

@@ -148,10 +148,14 @@ class Policy(Asker):
         if track is None or at is not None or self._standing or not confirm:
             if self.plays != ONE_PLAY:
                 raise self._plays_rounds()
-            found = self._answer(subject, at, mask, confirm)
-            if isinstance(found, Proposal):
-                return found.pulls[0]
-            track = found
+            if track is None and at is None and confirm and not self._standing:
+                check_subject(subject)
+                track = self._subjects.enrol(subject, 0)
+            else:
+                found = self._answer(subject, at, mask, confirm)
+                if isinstance(found, Proposal):
+                    return found.pulls[0]
+                track = found
         arm = self.choose(track, mask)
         if arm.__class__ is not int or mask is not None or not 0 <= arm < self.n_arms:
             arm = self._checked(arm, mask)

@@ -177,8 +177,9 @@ class Track:
         states = [clock - last for last in self.last]
         if self.run:
             states[self.arm] = -self.run
-        for arm, run in self.runs.items():
-            states[arm] = -run
+        if self.runs:
+            for arm, run in self.runs.items():
+                states[arm] = -run
         return states
 
     def grow(self, start: tuple[int, ...]) -> None:

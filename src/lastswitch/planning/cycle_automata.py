@@ -31,25 +31,23 @@ def cycle_automata(machines: list[ArmStates], length: int) -> Automata:
     parts = [_leader_part(lead, length), *shared.values()]
     begins = np.cumsum([0, *(part[0].shape[1] for part in parts)])
     width = int(begins[-1])
-    N = (length + 1) * width
-    idle, pull = np.full(N, -1, dtype=np.int32), np.full(N, -1, dtype=np.int32)
-    pay, final = np.zeros(N), np.zeros(width)
+    shape = length + 1, width
+    idle, pull = np.full(shape, -1, dtype=np.int32), np.full(shape, -1, dtype=np.int32)
+    pay, final = np.zeros(shape), np.zeros(width)
+    after = np.arange(1, length + 1)[:, None] * width  # where the states of the next slot begin
     for begin, (part_idle, part_pull, part_pay, part_final) in zip(begins, parts, strict=False):
-        size = part_idle.shape[1]
-        slots = np.arange(length)[:, None]
-        cells = slots * width + begin + np.arange(size)
-        base = (slots + 1) * width + begin
-        idle[cells] = np.where(part_idle < 0, -1, part_idle + base)
-        pull[cells] = np.where(part_pull < 0, -1, part_pull + base)
-        pay[cells] = part_pay
-        final[begin : begin + size] = part_final
+        states = slice(begin, begin + part_idle.shape[1])
+        idle[:-1, states] = np.where(part_idle < 0, -1, part_idle + (after + begin))
+        pull[:-1, states] = np.where(part_pull < 0, -1, part_pull + (after + begin))
+        pay[:-1, states] = part_pay
+        final[states] = part_final
     place = {behaviour: int(begins[1 + k]) for k, behaviour in enumerate(shared)}
     roots = [0, *(place[machine.behaviour] for machine in others)]
     return Automata(
-        offset=np.arange(0, N + width, width),
-        idle=idle,
-        pull=pull,
-        pay=pay,
+        offset=np.arange(length + 2) * width,
+        idle=idle.ravel(),
+        pull=pull.ravel(),
+        pay=pay.ravel(),
         final=final,
         root=np.array(roots, dtype=np.int32),
         twins=np.array(roots),  # equal roots, equal arms

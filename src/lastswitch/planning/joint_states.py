@@ -64,9 +64,12 @@ class Arms:
         twins = self._twins()
         watched = [arm for members in twins.values() for arm in members]
         group_of = np.searchsorted(self.offset, np.asarray(labels), side="right") - 1
+        firsts: list[int] = np.array(self.order)[self.groups[group_of]].tolist()
+        if not watched:
+            return firsts
         played = []
-        for label, group in zip(labels, group_of.tolist(), strict=True):
-            arm = self.order[self.groups[group]]
+        for label, group, first in zip(labels, group_of.tolist(), firsts, strict=True):
+            arm = first
             if group in twins:
                 wanted = label - int(self.offset[group])
                 arm = next(twin for twin in twins[group] if states[twin] == wanted)

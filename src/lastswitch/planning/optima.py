@@ -102,7 +102,7 @@ class Optimum(Certificate):
     def __post_init__(self) -> None:
         self._certify()
         if not self.rounds:
-            object.__setattr__(self, "rounds", tuple((arm,) for arm in self.block))
+            object.__setattr__(self, "rounds", tuple(zip(self.block, strict=True)))
         elif all(len(arms) == 1 for arms in self.rounds):
             object.__setattr__(self, "block", tuple(arms[0] for arms in self.rounds))
 

@@ -102,7 +102,7 @@ class Plan(Certificate):
             object.__setattr__(self, "block", block)
         else:
             object.__setattr__(self, "block", _arms(self.block))
-            object.__setattr__(self, "rounds", tuple((arm,) for arm in self.block))
+            object.__setattr__(self, "rounds", tuple(zip(self.block, strict=True)))
         check_flag("repeats", self.repeats)
         if not (self.problem is None or hasattr(self.problem, "pulls")):
             raise InputTypeError(
