@@ -62,6 +62,13 @@ def instant_of(given: datetime, days: Days) -> int:
     return wall - (late if given.fold else early)
 
 
+def begin_of(given: date, days: Days) -> int:
+    """Return the moment ``given`` is, or, for a date, the one at which its day begins."""
+    if isinstance(given, datetime):
+        return instant_of(given, days)
+    return days.begin(day_number(given))
+
+
 def say(given: date) -> str:
     """Return a moment in words.
 

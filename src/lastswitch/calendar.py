@@ -17,18 +17,10 @@ import numpy as np
 from lastswitch._arrays import IntArray
 from lastswitch._checks import check_choice, check_whole
 from lastswitch._days import EPOCH, UTC_EPOCH, Days, find_zone, parse_every
-from lastswitch._moments import instant_of, read_time, say
+from lastswitch._moments import begin_of, instant_of, read_time, say
 from lastswitch._open import OpenRounds
 from lastswitch._suggest import suggestion
-from lastswitch._when import (
-    DAY,
-    When,
-    WhenLike,
-    day_number,
-    day_of,
-    parse_time,
-    parse_when,
-)
+from lastswitch._when import DAY, When, WhenLike, day_number, day_of, parse_time, parse_when
 from lastswitch.errors import CalendarError, InputTypeError
 
 if TYPE_CHECKING:
@@ -275,10 +267,7 @@ class Calendar:
         20
         """
         given = read_time(until, "until")
-        if isinstance(given, datetime):
-            limit = instant_of(given, self._days)
-        else:
-            limit = self._days.begin(day_number(given))
+        limit = begin_of(given, self._days)
         if limit <= self._first:
             raise CalendarError(f"until must be after the start {self.say(0)}, got {say(given)}.")
         grid, zero = self._open.around(self._first, limit)
@@ -292,12 +281,8 @@ class Calendar:
         >>> Calendar("2024-06-03", skip="sat-sun").open("2024-06-06", "2024-06-11").round.tolist()
         [3, 4, 5]
         """
-        begin, end = (
-            instant_of(given, self._days)
-            if isinstance(given, datetime)
-            else self._days.begin(day_number(given))
-            for given in (read_time(since, "since"), read_time(until, "until"))
-        )
+        begin = begin_of(read_time(since, "since"), self._days)
+        end = begin_of(read_time(until, "until"), self._days)
         if end < begin:
             raise CalendarError(f"until must not be before since, got {until!r} before {since!r}.")
         grid, zero = self._open.around(begin, end)
@@ -396,11 +381,10 @@ class Calendar:
 
     def _find(self, given: date, what: str) -> int:
         """Return the open round that holds ``given``, or say which is nearest."""
-        if isinstance(given, datetime):
-            begin = instant_of(given, self._days)
-            end = begin + 1
-        else:
-            begin, end = (self._days.begin(day_number(given) + step) for step in (0, 1))
+        begin = begin_of(given, self._days)
+        end = begin + 1
+        if not isinstance(given, datetime):
+            end = self._days.begin(day_number(given) + 1)
         grid, zero = self._open.around(begin, end)
         place = int(np.searchsorted(grid.end, begin, side="right"))
         if place < len(grid.begin) and grid.begin[place] < end:

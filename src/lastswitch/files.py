@@ -55,11 +55,7 @@ from lastswitch._codec import parse_json, parse_toml, read_text, save_json, unst
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
-from lastswitch.errors import (
-    FileError,
-    InputTypeError,
-    LastSwitchError,
-)
+from lastswitch.errors import FileError, InputTypeError, LastSwitchError
 from lastswitch.instances import INSTANCES, instance
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cohorts.cohort_cases import random_case
+from cohorts.plain import Plain
 from lastswitch.cohorts.certified import Certified
-from lastswitch.cohorts.plain import Plain, plan_worth
+from lastswitch.cohorts.step import plan_worth
 
 
 @given(st.integers(0, 2**32 - 1))

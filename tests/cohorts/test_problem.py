@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from cohorts.cohort_cases import random_case, random_problem, single_problems
+from cohorts.plain import Plain
 from lastswitch import rules as r
 from lastswitch.cohorts.budgets import Budget
-from lastswitch.cohorts.plain import Plain
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.errors import BudgetError, InfeasibleError, InputTypeError, StateError
 

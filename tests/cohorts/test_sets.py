@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from cohorts.cohort_cases import random_case, single_problems
+from cohorts.plain import Plain
 from lastswitch import rules as r
 from lastswitch.cohorts import sets
-from lastswitch.cohorts.plain import Plain
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.sets import Sets
 from lastswitch.cohorts.tree import arm_tree

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.cohorts.plain import Joint, Step
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Played
+from lastswitch.cohorts.step import Joint, Step
 
 #: By joint state and use so far, the best value and the plan that has it.
 _Found = dict[tuple[Joint, tuple[int, ...]], tuple[float, tuple[tuple[int, ...], ...]]]
