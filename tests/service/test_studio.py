@@ -163,6 +163,48 @@ def test_arrow_keys_and_typing_change_the_plan(open_page):
     expect(page.get_by_role("slider", name="jazz, after 4 rounds of rest")).to_be_visible()
 
 
+def test_edits_are_undone_and_survive_a_reload(open_page):
+    """One step back, and forth again; what was edited is there after a reload."""
+    page = edited(open_page())
+    undo, redo = (page.get_by_role("button", name=name) for name in ("Undo", "Redo"))
+    expect(undo).to_be_disabled()
+    point = page.get_by_role("slider", name="jazz, after 1 round of rest")
+    point.press("ArrowUp")
+    assert point.get_attribute("aria-valuenow") == "0.21"
+    undo.click()
+    assert point.get_attribute("aria-valuenow") == "0.2"
+    expect(undo).to_be_disabled()
+    redo.click()
+    assert point.get_attribute("aria-valuenow") == "0.21"
+    point.press("Control+z")
+    assert point.get_attribute("aria-valuenow") == "0.2"
+    page.get_by_label("Name", exact=True).fill("mine")
+    expect(redo).to_be_disabled()
+    page.reload()
+    expect(page.locator("#notice")).to_contain_text("what you edited before")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("mine")
+    page.get_by_label("Open").select_option("served week")
+    page.reload()
+    expect(page.get_by_label("Name", exact=True)).not_to_have_value("mine")
+    expect(page.locator("#notice")).to_be_hidden()
+
+
+def test_where_arms_stand_can_be_said(open_page):
+    """One number or one per arm; anything else is marked, and changes nothing."""
+    page = edited(open_page())
+    page.get_by_text("Calendar, plays and how it decides").click()
+    initial = page.get_by_label("Rested before its first round")
+    for wrong in ("0", "1, 2", "often"):
+        initial.fill(wrong)
+        initial.press("Tab")
+        assert initial.get_attribute("aria-invalid") == "true"
+    before = page.locator(".headline").first.inner_text()
+    initial.fill("9, 1, 1")
+    initial.press("Tab")
+    assert initial.get_attribute("aria-invalid") is None
+    expect(page.locator(".headline").first).not_to_have_text(before)
+
+
 def test_a_conflict_is_made_read_and_mended(open_page):
     """Rules that cannot hold together are named in the library's words."""
     page = edited(open_page())

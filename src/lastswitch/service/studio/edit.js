@@ -2,10 +2,11 @@
 
 import { get, key, post } from "./api.js";
 import { curveEditor } from "./curve.js";
-import { colour, el, field, notice, options } from "./dom.js";
+import { colour, el, field, notice, options, set } from "./dom.js";
 import { planPanel } from "./plan.js";
 import { picker, ruleForm } from "./rules.js";
 import { settingsForm } from "./settings.js";
+import { begin, canStep, kept, note, step } from "./steps.js";
 
 let draft = null; // { name, spec }
 let panel = null;
@@ -21,15 +22,22 @@ export async function show(section) {
       place.replaceChildren(el("h1", { id: "edit-title" }, "Edit"), el("p", { class: "empty" }, error.message));
       return;
     }
+    const before = kept();
     const first = known.rotations[0];
-    if (first) draft = { name: first.name, spec: structuredClone(first.spec) };
-    else draft = { name: "radio", spec: await get("/studio/starters/radio") };
+    if (before) {
+      open(before.name, before.spec, true);
+      notice("Here is what you edited before the page was loaded again.");
+    } else if (first) open(first.name, structuredClone(first.spec));
+    else open("radio", await get("/studio/starters/radio"));
   }
   build();
 }
 
-export function edit(name, spec) {
+export function open(name, spec, edited = false) {
+  spec.rules ||= [];
+  spec.groups ||= {};
   draft = { name, spec };
+  begin(draft, edited);
 }
 
 // After a key came or went, what can be seen may differ.
@@ -38,8 +46,6 @@ export function forget() {
 }
 
 function build() {
-  draft.spec.rules ||= [];
-  draft.spec.groups ||= {};
   panel = planPanel(draft, told);
   place.replaceChildren(
     el("h1", { id: "edit-title" }, "Edit"),
@@ -51,7 +57,41 @@ function build() {
   changed();
 }
 
-const changed = () => panel.replan();
+function changed() {
+  remember();
+  panel.replan();
+}
+
+function remember() {
+  note(draft);
+  for (const [by, button] of Object.entries(stepButtons)) set(button, { disabled: !canStep(Number(by)) });
+}
+
+// Undo and redo.
+
+let stepButtons = {};
+
+function stepButton(by, label, keys) {
+  stepButtons[by] = el("button", { type: "button", "aria-keyshortcuts": keys, onclick: () => go(by) }, label);
+  return stepButtons[by];
+}
+
+function go(by) {
+  if (!canStep(by)) return;
+  draft = step(by);
+  notice("");
+  build();
+}
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, textarea, select"); // which undo by themselves
+  if (typing || !place || place.hidden || !(event.ctrlKey || event.metaKey)) return;
+  const pressed = event.key.toLowerCase();
+  const by = pressed === "y" || (pressed === "z" && event.shiftKey) ? 1 : pressed === "z" ? -1 : 0;
+  if (!by) return;
+  event.preventDefault();
+  go(by);
+});
 
 function toolbar() {
   const list = [
@@ -63,10 +103,11 @@ function toolbar() {
   const file = el("input", { type: "file", accept: ".toml", onchange: () => openFile(file) });
   const name = el("input", {
     type: "text", value: draft.name, maxlength: 64, spellcheck: "false",
-    oninput: () => { draft.name = name.value; },
+    oninput: () => { draft.name = name.value; remember(); },
   });
   return el("div", { class: "toolbar" },
     field("Open", chosen), field("or a TOML file", file), field("Name", name),
+    el("div", { class: "row" }, stepButton(-1, "Undo", "Control+Z"), stepButton(1, "Redo", "Control+Shift+Z")),
     el("button", { type: "button", onclick: put }, "Put into service"));
 }
 
@@ -78,7 +119,7 @@ async function load(what) {
     const found = kind === "served"
       ? structuredClone(known.rotations.find((entry) => entry.name === name).spec)
       : await get(`/studio/starters/${encodeURIComponent(name)}`);
-    draft = { name, spec: found };
+    open(name, found);
     notice("");
     build();
   } catch (error) {
@@ -91,7 +132,7 @@ async function openFile(input) {
   if (!file) return;
   try {
     const found = await (await post("/studio/open", { text: await file.text() })).json();
-    draft = { name: file.name.replace(/\.[^.]*$/, ""), spec: found };
+    open(file.name.replace(/\.[^.]*$/, ""), found);
     notice("");
     build();
   } catch (error) {

@@ -2,7 +2,7 @@
 
 import { post, text } from "./api.js";
 import { stateChart } from "./charts.js";
-import { edit } from "./edit.js";
+import { open } from "./edit.js";
 import { colour, el, field, notice, save } from "./dom.js";
 
 let content = null;
@@ -59,7 +59,7 @@ export function show(place) {
 
   function report(found) {
     const make = el("button", { type: "button", class: "main", onclick: () => {
-      edit("from-a-log", found.spec);
+      open("from-a-log", found.spec);
       location.hash = "#edit";
     } }, "Make a rotation of it");
     const page = el("button", { type: "button", onclick: async () => {
