@@ -26,16 +26,8 @@ from lastswitch.states import as_array
 class Asker(Roster, ABC):
     """Rounds asked for and proposed: what a :class:`~lastswitch.learning.Policy` does with them."""
 
-    def __init__(
-        self,
-        n_arms: int,
-        *,
-        initial: int | Sequence[int] = 1,
-        rewards: Sequence[float] = (0.0, 1.0),
-        seed: int | None = None,
-        plays: int | tuple[int, int] = 1,
-    ) -> None:
-        super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed, plays=plays)
+    def __init__(self, n_arms: int, **options: Any) -> None:
+        super().__init__(n_arms, **options)
         self._subjects, self._proposals = Tracks(self._start), Proposals()
         self._tracks, self._ledger = self._subjects.of, Ledger()
         self.added = {}
