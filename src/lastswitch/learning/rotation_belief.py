@@ -210,9 +210,7 @@ def _solve(
 
 
 @inner
-def _components(
-    count: Floats, total: Floats
-) -> tuple[Floats, Floats]:
+def _components(count: Floats, total: Floats) -> tuple[Floats, Floats]:
     """Return mean and deviation of the pay of the states seen from i to before j."""
     places = count.size
     mean, deviation = np.empty((places, places)), np.empty((places, places))
