@@ -2,8 +2,9 @@ r"""What an arm's states may pay: where its curve may change, and what looking i
 
 **Posterior.** Lay an arm's states on one axis: streaks from the longest to the first repeat, then
 rests 1, 2, …. Between two neighbours the pay changes with probability :math:`h`, one of a few
-hazards that are equally likely beforehand, and less between long rests (:math:`4 h / r` beyond rest
-:math:`r = 4`). Between two changes lies a *segment*, whose states share one pay, uniform on [0, 1].
+hazards that are equally likely beforehand, and less between long rests (:math:`R h / r` beyond rest
+:math:`R`, which is 4, or 2 less than the arms: what those that take turns have). Between two
+changes lies a *segment*, whose states share one pay, uniform on [0, 1].
 A segment with :math:`n` rewards of sum :math:`s` has likelihood :math:`B(1 + s, 1 + n - s)`, so
 sums over all ways to cut the axis into segments take :math:`O(L^2)`. The pay of a state is then
 a mixture of Beta distributions, one for every segment that covers it: states that pay alike share
@@ -45,8 +46,8 @@ from lastswitch.learning.indices import Floats
 
 #: How likely the pay changes from one state to the next: rarely, often, nearly always.
 HAZARDS = (0.2, 0.6, 0.9)
-#: Changes are rarer, in proportion, beyond this rest.
-_EVEN_RESTS = 4
+#: Changes are rarer, in proportion, beyond this rest, or beyond one that arms in turn have.
+_EVEN_RESTS, _TURNS = 4, 2
 #: How fast a look teaches less as rewards accumulate (κ).
 _TAUGHT = 0.1
 #: The weight of a state taken for itself; it falls where changes do, on both of its sides.
@@ -130,12 +131,13 @@ def segment_likelihoods(n: Floats, s: Floats) -> Floats:
 
 @jit
 def segment_weights(
-    likely: Floats, before: NDArray[np.int64], hazards: Floats, streaks: int, first: int
+    likely: Floats, before: NDArray[np.int64], hazards: Floats, streaks: int, first: int, even: int
 ) -> Floats:
     """Return how likely each segment, from one place on the axis to another, is one of the cut.
 
     ``likely`` is of :func:`segment_likelihoods`, and ``before[p]`` how many states before place p
-    were seen. The axis begins ``first`` places into the streaks.
+    were seen. The axis begins ``first`` places into the streaks. Changes are rarer beyond rest
+    ``even``.
     """
     length = before.size - 1
     weights = np.zeros((length, length))
@@ -145,8 +147,8 @@ def segment_weights(
     for k in range(hazards.size):
         for p in range(1, length):
             hazard, rest = hazards[k], p + first - streaks
-            if rest > _EVEN_RESTS:
-                hazard *= _EVEN_RESTS / rest
+            if rest > even:
+                hazard *= even / rest
             begins[p] = math.log(hazard)
             stays[p] = stays[p - 1] + math.log1p(-hazard)
         for j in range(length):
@@ -310,8 +312,9 @@ def believe(
             seen += 1
         before[p + 1] = seen
     count, total = count[: seen + 1], total[: seen + 1]
+    even = max(_EVEN_RESTS, arms - _TURNS)
     likely = segment_likelihoods(count, total)
-    weights = segment_weights(likely, before, np.array(HAZARDS), streaks, first)
+    weights = segment_weights(likely, before, np.array(HAZARDS), streaks, first, even)
     pay, deviation = _components(count, total)
     together = np.zeros((seen + 1, seen + 1))
     parts = np.empty((4, (seen + 1) ** 2 + 1))
@@ -320,7 +323,7 @@ def believe(
         for j in range(p, length):  # segments that begin here
             together[before[p], before[j + 1]] += weights[p, j]
         if n[cell] > 0.0 or rest > _CURIOUS:
-            alone = _ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)) ** 2
+            alone = _ALONE * min(1.0, even / max(rest, 1)) ** 2
             later = profit / max(arms, rest + 1) / (1.0 + _TAUGHT * n[cell])
             low, high = before[p], before[p + 1]
             mean = 0.0
@@ -360,7 +363,7 @@ def believe_arms(
 
 
 def segment_weights_reference(
-    n: Floats, s: Floats, hazards: Sequence[float], streaks: int, first: int
+    n: Floats, s: Floats, hazards: Sequence[float], streaks: int, first: int, even: int
 ) -> Floats:
     """Say what :func:`segment_weights` means: list every cut of the axis, weigh it, add it up.
 
@@ -369,7 +372,7 @@ def segment_weights_reference(
     length, cuts = n.size, []
     for hazard in hazards:
         rests = np.arange(1, length) + first - streaks
-        changes = hazard * np.minimum(1.0, _EVEN_RESTS / np.maximum(rests, 1))
+        changes = hazard * np.minimum(1.0, even / np.maximum(rests, 1))
         for cut in product([False, True], repeat=length - 1):
             segments = list(pairwise([0, *(p + 1 for p in range(length - 1) if cut[p]), length]))
             likely = float(np.log(np.where(cut, changes, 1.0 - changes)).sum())
@@ -398,7 +401,8 @@ def believe_reference(
     if not n.any():
         return values, means
     axis = [*range(streaks - 1, -1, -1), *range(streaks, n.size)]
-    weights = segment_weights_reference(n[axis], s[axis], HAZARDS, streaks, 0)
+    even = max(_EVEN_RESTS, arms - _TURNS)
+    weights = segment_weights_reference(n[axis], s[axis], HAZARDS, streaks, 0, even)
     for p, cell in enumerate(axis):
         rest = p - streaks + 1
         if n[cell] == 0 and rest <= _CURIOUS:
@@ -408,7 +412,7 @@ def believe_reference(
             for i, j in product(range(p + 1), range(p, n.size))
         ]
         mean = sum(weight * (1 + hits) / (2 + seen) for weight, seen, hits in parts)
-        parts.append((_ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)) ** 2, n[cell], s[cell]))
+        parts.append((_ALONE * min(1.0, even / max(rest, 1)) ** 2, n[cell], s[cell]))
         weight, seen, hits = np.array(parts).T
         a, b = 1 + hits, 1 + seen - hits
         scale = profit / max(arms, rest + 1) * weight / (1 + _TAUGHT * n[cell])

@@ -174,7 +174,7 @@ def look_ahead(
                 score = rested + gain[place]
                 if score > least:
                     child = key ^ gain_key[place]
-                    played = np.int64(at - first)
+                    played = int(np.int64(at - first))
                     children = _keep(
                         scores, child_keys, parents, arms, children, score, child, node, played
                     )
