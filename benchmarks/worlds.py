@@ -14,7 +14,7 @@ Run ``python -m benchmarks.worlds [--quick] [--part PART]``, the parts called as
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,19 +33,25 @@ PARTS = ("held-out", "moving", "drifting", "arriving", "subjects")
 HELD_OUT = tuple(range(1100, 1900, 100))
 
 
-def held_out_table(bases: Sequence[int], horizon: int) -> list[dict[str, Any]]:
-    """Play every instance of the sets once with each of two indices."""
+def held_out_shares(base: int, horizon: int) -> dict[str, list[tuple[int, int, float]]]:
+    """Play every instance of one set once with each of two indices: arms, depth and share."""
     every: dict[str, list[tuple[int, int, float]]] = {"reservation": [], "kl-ucb": []}
-    for base in bases:
-        for number, family in enumerate(FAMILIES):
-            for arms, depth in SHAPES:
-                bandit = random_bandit(family, arms, depth, seed=base + number)
-                case = Case.of(family, bandit, horizon)
-                for index, found in every.items():
-                    share = shares(case, _with(index=index), 1)[0]
-                    found.append((arms, depth, share))
+    for number, family in enumerate(FAMILIES):
+        for arms, depth in SHAPES:
+            bandit = random_bandit(family, arms, depth, seed=base + number)
+            case = Case.of(family, bandit, horizon)
+            for index, found in every.items():
+                found.append((arms, depth, shares(case, _with(index=index), 1)[0]))
+    return every
+
+
+def held_out_table(
+    sets: Sequence[Mapping[str, Sequence[tuple[int, int, float]]]],
+) -> list[dict[str, Any]]:
+    """Sum up what was found on the sets."""
     rows = []
-    for index, found in every.items():
+    for index in sets[0]:
+        found = [run for each in sets for run in each[index]]
         share = np.array([value for _, _, value in found])
         rows.append(
             {
@@ -209,7 +215,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     quick, tables = options.quick, {}
     if options.part in ("all", "held-out"):
         bases = HELD_OUT[:1] if quick else HELD_OUT
-        tables["held-out instances"] = held_out_table(bases, 2_000 if quick else 10_000)
+        sets = [held_out_shares(base, 2_000 if quick else 10_000) for base in bases]
+        tables["held-out instances"] = held_out_table(sets)
     if options.part in ("all", "moving"):
         tables["a jump halfway"] = moving_table(2_400 if quick else 12_000)
     if options.part in ("all", "drifting"):

@@ -278,19 +278,18 @@ def test_a_policy_without_a_horizon_needs_no_doubling():
         Anytime(RotationUCB)
 
 
-def test_the_look_ahead_pays_for_itself(monkeypatch):
-    """Rounds searched per decision stay bounded, however many plays there are."""
+def test_a_decision_searches_no_farther_after_many_plays(monkeypatch):
+    """Rounds searched stay bounded per decision, and cycles are searched for ever more rarely."""
     monkeypatch.setattr("lastswitch.learning.rotation._REMEMBERED", 0)
     policy = RotationUCB(2, lookahead=6, width=4, depth=4, max_depth=4)
     rng, searched = np.random.default_rng(0), []
-    look = policy._search
-    policy._search = lambda cells, allowed, reach: (
-        searched.append(6 * reach) or look(cells, allowed, reach)
+    look = policy._ahead
+    policy._ahead = lambda cells, allowed, rounds: (
+        searched.append(rounds) or look(cells, allowed, rounds)
     )
     policy.counts[:, :8] = 40_000.0  # as after 640,000 plays
     policy.sums[:, :8] = rng.uniform(0, 40_000, (2, 8))
     for turn in range(2000):
         pull = policy.ask(turn % 7)
         policy.tell(pull.id, float(rng.random() < 0.5))
-    assert policy.reach == 20
-    assert sum(searched) <= 4 * 6 * 2000 + 4 * 20 * 6
+    assert sum(searched) <= 6 * 2000 + 2 * 6

@@ -39,23 +39,23 @@ def index_of(n, s, streaks, profit, arms=2):
 
 
 @settings(max_examples=60, deadline=None)
-@given(seen_cells(), st.integers(0, 2))
-def test_the_weights_are_those_of_all_ways_to_cut(cells, first):
+@given(seen_cells(), st.integers(0, 2), st.integers(1, 6))
+def test_the_weights_are_those_of_all_ways_to_cut(cells, first, even):
     """Forwards and backwards sum over the cuts what enumeration lists one by one."""
     n, s, streaks = cells
     count, total = (np.concatenate([[0.0], np.cumsum(x[n > 0])]) for x in (n, s))
     before = np.concatenate([[0], np.cumsum(n > 0)])
     hazards = np.array(HAZARDS)
     likely = segment_likelihoods(count, total)
-    weights = segment_weights(likely, before, hazards, streaks, first)
-    expected = segment_weights_reference(n, s, hazards, streaks, first)
+    weights = segment_weights(likely, before, hazards, streaks, first, even)
+    expected = segment_weights_reference(n, s, hazards, streaks, first, even)
     assert weights == pytest.approx(expected, abs=1e-9)
     for place in range(n.size):  # every place lies in exactly one segment of a cut
         assert weights[: place + 1, place:].sum() == pytest.approx(1.0)
 
 
 @settings(max_examples=60, deadline=None)
-@given(seen_cells(), st.sampled_from([0.0, 0.5, 20.0, 500.0]), st.sampled_from([1, 5]))
+@given(seen_cells(), st.sampled_from([0.0, 0.5, 20.0, 500.0]), st.sampled_from([1, 5, 8]))
 def test_the_index_is_where_looking_is_just_worth_its_price(cells, profit, arms):
     """Newton's method finds what bisection on exact distributions finds."""
     n, s, streaks = cells

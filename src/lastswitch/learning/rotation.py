@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lastswitch._checks import check_choice, check_positive, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.checks import check_cells, check_counted, check_like
 from lastswitch.learning.indices import INDICES
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.rotation_lookahead import followed, look_ahead
-from lastswitch.learning.rotation_making import FARTHEST_REACH, OptimisticTables
+from lastswitch.learning.rotation_making import LOOK_AHEADS, OptimisticTables
 from lastswitch.learning.rotation_pooling import STRENGTHS, add_own, check_own
 from lastswitch.learning.rotation_prior import read_prior
 from lastswitch.learning.rotation_tables import STREAKS
@@ -27,15 +25,8 @@ if TYPE_CHECKING:
 Pooling = Literal["all", "none", "partial"]
 IndexName = Literal["reservation", "kl-ucb", "ucb1", "empirical-bernstein", "thompson"]
 
-#: Look-aheads that one planned round, or one block of them, pays for.
-_EARNED = 4
-#: Of what a longer look-ahead could be followed for, the part that is (one in so many).
-_FOLLOWED = 3
 #: Plans remembered between two makings of the tables.
 _REMEMBERED = 50_000
-#: How often it is decided how far to follow a plan (when plays have grown so much), how much
-#: longer that may be, on how many rounds it is tried, and what must be won per round.
-_CHECKED, _LONGER, _TRIED, _BETTER = 1.25, 3, 96, 1e-4
 #: With a memory, tables are made again after this part of it.
 _FADED = 0.02
 
@@ -56,15 +47,14 @@ class RotationUCB(OptimisticTables, Policy):
       tail's states pay unlike each other.
     - *Plan.* A beam search over ``lookahead`` rounds. What the arms' last states are worth is added
       at the end: with a price per slot, each arm alone has a best cycle, and being closer to it is
-      worth more. This keeps a short plan from being short-sighted. What that worth gets wrong can
-      hold a plan in a cycle a little below the best, so the look-ahead grows with the plays (one
-      ``lookahead`` for every 10,000, up to twenty), and a plan that looks farther is followed for
-      longer, as long as the tables it was made on stand. It grows no faster than that pays for:
-      a decision costs no more after ten million plays.
-    - *Pace.* ``commitment`` plays are made before planning again, or three times as many where
-      that, tried out on the tables, earns more; one, once there are several subjects. Plays whose
-      reward is still out count at once, at the mean so far, so that many
-      subjects do not all try the same thing.
+      worth more. This keeps a short plan from being short-sighted. What that worth gets wrong could
+      hold a plan in a loop well below the best, so plans are measured by a good cycle, searched for
+      whenever plays have grown by a quarter (:mod:`lastswitch.learning.rotation_cycle`): a plan
+      must earn what going to that cycle would, or the cycle is played.
+    - *Pace.* ``commitment`` plays are made before news is looked at; a plan made on tables that
+      still stand is then followed on. With several subjects each plans one play at a time. Plays
+      whose reward is still out count at once, at the mean so far, so that many subjects do not all
+      try the same thing.
 
     **Guaranteed:** arms that are not allowed are never played; :meth:`bound` is at least what any
     schedule earns per round if no optimistic value is below the truth; with every index but
@@ -87,11 +77,11 @@ class RotationUCB(OptimisticTables, Policy):
     streak_depth
         Streak states told apart; the last pools longer ones.
     lookahead
-        Rounds planned ahead, in the first 20,000 plays.
+        Rounds planned ahead.
     width
         Plans kept per round of the search.
     commitment
-        Plays made before planning again, when there is one subject.
+        Plays made before news can change the plan, when there is one subject.
     alpha
         How much doubt the KL-UCB, UCB1 and Bernstein indices keep.
     memory
@@ -127,12 +117,10 @@ class RotationUCB(OptimisticTables, Policy):
         "depths",
         "values",
         "limits",
-        "reach",
-        "credit",
         "tables",
         "made",
         "checked",
-        "follow",
+        "cycle",
         "latest",
         "faded",
         "strength",
@@ -182,10 +170,8 @@ class RotationUCB(OptimisticTables, Policy):
             )
         shape = (self.n_arms, STREAKS + self.max_depth)
         check_cells("its tables", math.prod(shape))
-        check_cells("its search", self.width * (FARTHEST_REACH * self.lookahead + self.n_arms))
+        check_cells("its search", self.width * (LOOK_AHEADS * self.lookahead + self.n_arms))
         self._empty()
-        #: Look-aheads that are paid for; plays when it was decided how far plans are followed.
-        self.credit, self.checked, self.follow = 0, 0.0, 1
         if self.prior is not None:
             self._absorb(self.prior)
         self._bind()
@@ -255,7 +241,7 @@ class RotationUCB(OptimisticTables, Policy):
         else:
             self._make_tables_for(track.memory, list(self._tracks.values()))
             pace = self.commitment if self.pooling == "none" or len(self._tracks) == 1 else 1
-            block = self._search(self._cells(track.state()), allowed, 1)[:pace]
+            block = self._search(self._cells(track.state()), allowed)[:pace]
             track.block, track.at, arm = block if allowed is None else (), 1, block[0]
         self._out[self._cell(arm, track.tau(arm))] += 1.0
         return arm
@@ -267,35 +253,22 @@ class RotationUCB(OptimisticTables, Policy):
             self.stale = True
 
     def _stands(self, track: Track) -> bool:
-        """Tell whether the plan of ``track`` was made on the present tables, and credit that."""
-        if self.stale or track.memory != self.tables:
-            return False
-        self._earn()
-        return True
-
-    def _earn(self) -> None:
-        """Count what a replanning may cost: what is not spent lets a later one look farther."""
-        self.credit = min(self.credit + _EARNED, 4 * FARTHEST_REACH)
+        """Tell whether the plan of ``track`` was made on the present tables."""
+        return not self.stale and bool(track.memory == self.tables)
 
     def _plan(self, track: Track, allowed: Mask | None, pace: int) -> tuple[int, ...]:
-        """Return the arms to play next for ``track``, ``pace`` per look-ahead."""
+        """Return the arms to play next for ``track``, one if it does not plan alone."""
         if self.stale:
             self._make_tables()
-        state = track.state()
-        if float(self.made) >= _CHECKED * self.checked:
-            self._check_pace(np.array(self._cells(state)))
-        self._earn()
-        # Spent whether or not the plan is remembered, for a loaded policy remembers none.
-        reach = min(self.reach, self.credit)
-        self.credit -= reach
-        cells = self._cells(state)
-        key = (cells, allowed, reach)
+            self._measure()
+        cells = self._cells(track.state())
+        key = (cells, allowed)
         block = self._plans.get(key)
         if block is None:
             if len(self._plans) >= _REMEMBERED:
                 self._plans.clear()
-            block = self._plans[key] = self._search(cells, allowed, reach)
-        return block[: max(self.follow * pace, reach * pace // _FOLLOWED)]
+            block = self._plans[key] = self._search(cells, allowed)
+        return block if pace > 1 else block[:1]
 
     def _cells(self, state: list[int]) -> tuple[int, ...]:
         """Return the cell of the tables that each arm is in."""
@@ -309,39 +282,8 @@ class RotationUCB(OptimisticTables, Policy):
             ]
         )
 
-    def _check_pace(self, cells: NDArray[np.int64]) -> None:
-        """Decide whether plans are followed for longer, while their tables stand.
-
-        Planning anew every few rounds can hold a schedule in a cycle below the best. Which pace
-        does not is found by trying both out on the tables as they are.
-        """
-        self.checked = max(self.made, 1.0)
-        longer = min(_LONGER, self.lookahead // self.commitment)
-        if longer < 2:
-            return
-        tables = self.values, self._worth, self.streak_depth, self.depths, cells, self._keys
-        pays = [
-            followed(*tables, self.width, self.lookahead, times * self.commitment, _TRIED)
-            for times in (1, longer)
-        ]
-        self.follow = longer if pays[1] > pays[0] + _BETTER * _TRIED else 1
-
-    def _search(self, cells: tuple[int, ...], allowed: Mask | None, reach: int) -> tuple[int, ...]:
-        plan = np.empty(reach * self.lookahead, np.int64)
-        free = self._alive if allowed is None else allowed
-        mask = np.ones(self.n_arms, np.bool_) if free is None else np.array(free)
-        look_ahead(
-            self.values,
-            self._worth,
-            self.streak_depth,
-            self.depths,
-            np.array(cells),
-            mask,
-            self._keys,
-            self.width,
-            plan,
-        )
-        return tuple(plan[: max(_LONGER, reach) * self.commitment].tolist())
+    def _search(self, cells: tuple[int, ...], allowed: Mask | None) -> tuple[int, ...]:
+        return tuple(self._ahead(np.array(cells), allowed, self.lookahead).tolist())
 
     # Learning.
 
@@ -391,10 +333,7 @@ class RotationUCB(OptimisticTables, Policy):
         check_counted(self.counts, self.squares)
         check_counted(self.pending, np.zeros_like(self.pending))
         for name, least, most in (
-            ("reach", 1, FARTHEST_REACH),
-            ("credit", 0, 4 * FARTHEST_REACH),
             ("tables", 0, FARTHEST),
-            ("follow", 1, _LONGER),
             ("latest", 0, FARTHEST),
             ("faded", 0, FARTHEST),
             ("strength", 0, len(STRENGTHS) - 1),
@@ -402,9 +341,14 @@ class RotationUCB(OptimisticTables, Policy):
             check_whole(name, learned[name], least, PolicyError, most)
         if self.values.min() < 0.0 or self.values.max() > 1.0 or self.limits.min() < 0.0:
             raise PolicyError("what is believed of a state must lie between 0 and 1.")
+        known = self.cycle >= 0
+        if (self.cycle >= self.n_arms).any() or (known[1:] > known[:-1]).any():
+            raise PolicyError(f"cycle must be of arms below {self.n_arms}, got {self.cycle}.")
         self._bind()
         if not self.stale or self.limits.any():  # tables have been made
             self._price()
+            if known.any():
+                self._measure()
 
 
 def _index(name: str) -> IndexName:

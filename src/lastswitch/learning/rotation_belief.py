@@ -2,8 +2,9 @@ r"""What an arm's states may pay: where its curve may change, and what looking i
 
 **Posterior.** Lay an arm's states on one axis: streaks from the longest to the first repeat, then
 rests 1, 2, …. Between two neighbours the pay changes with probability :math:`h`, one of a few
-hazards that are equally likely beforehand, and less between long rests (:math:`4 h / r` beyond rest
-:math:`r = 4`). Between two changes lies a *segment*, whose states share one pay, uniform on [0, 1].
+hazards that are equally likely beforehand, and less between long rests (:math:`R h / r` beyond rest
+:math:`R`, which is 4, or 2 less than the arms: what those that take turns have). Between two
+changes lies a *segment*, whose states share one pay, uniform on [0, 1].
 A segment with :math:`n` rewards of sum :math:`s` has likelihood :math:`B(1 + s, 1 + n - s)`, so
 sums over all ways to cut the axis into segments take :math:`O(L^2)`. The pay of a state is then
 a mixture of Beta distributions, one for every segment that covers it: states that pay alike share
@@ -45,8 +46,8 @@ from lastswitch.learning.indices import Floats
 
 #: How likely the pay changes from one state to the next: rarely, often, nearly always.
 HAZARDS = (0.2, 0.6, 0.9)
-#: Changes are rarer, in proportion, beyond this rest.
-_EVEN_RESTS = 4
+#: Changes are rarer, in proportion, beyond this rest, or beyond one that arms in turn have.
+_EVEN_RESTS, _TURNS = 4, 2
 #: How fast a look teaches less as rewards accumulate (κ).
 _TAUGHT = 0.1
 #: The weight of a state taken for itself; it falls where changes do, on both of its sides.
@@ -56,10 +57,10 @@ _CURIOUS = 4
 #: Later plays that profit from a look, per play so far and state seen.
 PROFIT = 10.0
 #: What moves an index by less than this is left out of it.
-_SMALL = 3e-4
+_SMALL = 2e-3
 _RARE = 1e-12
 _NEWTON_STEPS = 12
-_CLOSE = 1e-4
+_CLOSE = 1e-2
 #: A Beta distribution of this many rewards, that many of each kind, is taken for a normal one.
 _MANY, _BOTH = 40.0, 4.0
 _TINY = 1e-300
@@ -130,12 +131,13 @@ def segment_likelihoods(n: Floats, s: Floats) -> Floats:
 
 @jit
 def segment_weights(
-    likely: Floats, before: NDArray[np.int64], hazards: Floats, streaks: int, first: int
+    likely: Floats, before: NDArray[np.int64], hazards: Floats, streaks: int, first: int, even: int
 ) -> Floats:
     """Return how likely each segment, from one place on the axis to another, is one of the cut.
 
     ``likely`` is of :func:`segment_likelihoods`, and ``before[p]`` how many states before place p
-    were seen. The axis begins ``first`` places into the streaks.
+    were seen. The axis begins ``first`` places into the streaks. Changes are rarer beyond rest
+    ``even``.
     """
     length = before.size - 1
     weights = np.zeros((length, length))
@@ -145,8 +147,8 @@ def segment_weights(
     for k in range(hazards.size):
         for p in range(1, length):
             hazard, rest = hazards[k], p + first - streaks
-            if rest > _EVEN_RESTS:
-                hazard *= _EVEN_RESTS / rest
+            if rest > even:
+                hazard *= even / rest
             begins[p] = math.log(hazard)
             stays[p] = stays[p - 1] + math.log1p(-hazard)
         for j in range(length):
@@ -186,28 +188,97 @@ def _cell_at(place: int, streaks: int) -> int:
 
 
 @inner
-def _solve(mean: float, a: Floats, b: Floats, log_beta: Floats, scale: Floats, kept: int) -> float:
-    """Return the U > mean at which U - mean = Σ scale · E[(μ - U)₊]; at most 1."""
-    u = mean
+def _solve(
+    mean: float, start: float, a: Floats, b: Floats, log_beta: Floats, scale: Floats, kept: int
+) -> float:
+    """Return the U > mean at which U - mean = Σ scale · E[(μ - U)₊]; at most 1.
+
+    Newton's method from ``start``: the first step ends below the solution, wherever it began.
+    """
+    u = start
     for _ in range(_NEWTON_STEPS):
         gap, slope = u - mean, 1.0
         for k in range(kept):
             more, above = excess(a[k], b[k], log_beta[k], u)
             gap -= scale[k] * more
             slope += scale[k] * above
-        if gap >= -_CLOSE:
-            break
-        u -= gap / slope
+        step = gap / slope
+        u = max(u - step, mean)
         if u >= 1.0 - 1e-9:
             return 1.0
+        if abs(step) < _CLOSE:  # what is left is of the order of its square
+            break
     return u
+
+
+@inner
+def _components(count: Floats, total: Floats) -> tuple[Floats, Floats]:
+    """Return mean and deviation of the pay of the states seen from i to before j."""
+    places = count.size
+    mean, deviation = np.empty((places, places)), np.empty((places, places))
+    for i in range(places):
+        for j in range(i, places):
+            rewards = 2.0 + count[j] - count[i]
+            here = (1.0 + total[j] - total[i]) / rewards
+            mean[i, j] = here
+            deviation[i, j] = math.sqrt(here * (1.0 - here) / (rewards + 1.0))
+    return mean, deviation
+
+
+@inner
+def _keep_parts(
+    together: Floats,
+    pay: Floats,
+    deviation: Floats,
+    count: Floats,
+    total: Floats,
+    likely: Floats,
+    low: int,
+    high: int,
+    later: float,
+    mean: float,
+    parts: Floats,
+) -> int:
+    """Fill in (a, b, log B, scale) of the components that matter to a state; return how many.
+
+    Those that move the index little are many; they are taken together, as one Beta distribution
+    of their mean and variance.
+    """
+    kept, few, first, second = 0, 0.0, 0.0, 0.0
+    for i in range(low + 1):
+        for j in range(high, count.size):
+            weight = together[i, j]
+            if weight < _RARE:
+                continue
+            wins, here, spread = later * weight, pay[i, j], deviation[i, j]
+            if wins * (max(here - mean, 0.0) + spread) > _SMALL:
+                hits, rewards = 1.0 + total[j] - total[i], 2.0 + count[j] - count[i]
+                parts[0, kept], parts[1, kept] = hits, rewards - hits
+                parts[2, kept], parts[3, kept] = likely[i, j], wins
+                kept += 1
+            else:
+                few += wins
+                first += wins * here
+                second += wins * (spread * spread + here * here)
+    if few > 0.0:
+        here = first / few
+        variance = second / few - here * here
+        if few * (max(here - mean, 0.0) + math.sqrt(max(variance, 0.0))) > _SMALL:
+            rewards = here * (1.0 - here) / variance - 1.0
+            parts[0, kept], parts[1, kept] = here * rewards, (1.0 - here) * rewards
+            parts[2, kept] = (
+                math.lgamma(parts[0, kept]) + math.lgamma(parts[1, kept]) - math.lgamma(rewards)
+            )
+            parts[3, kept] = few
+            kept += 1
+    return kept
 
 
 @jit
 def believe(
     n: Floats, s: Floats, streaks: int, profit: float, arms: int, values: Floats, means: Floats
 ) -> None:
-    """Fill in the index and the mean of one arm's cells; those to be seen first stay as they are.
+    """Fill in the index and the mean of one arm's cells; those to be seen first are worth 1.
 
     Parameters
     ----------
@@ -218,11 +289,16 @@ def believe(
     profit
         Later plays that would profit from a look at any one state; it is shared out over the
         ``arms``, or over the rounds of a longer rest.
+    values, means
+        What to fill in. The values there are, such as those of last time, are where the search for
+        the new ones starts; the closer they are the sooner it ends.
     """
     first = n.size  # longer streaks than were ever seen tell nothing
     for cell in range(n.size):
         if n[cell] > 0.0:
             first = min(first, _cell_at(cell, streaks))
+    for place in range(first):
+        values[_cell_at(place, streaks)] = 1.0
     length = n.size - first
     if length == 0:
         return
@@ -235,37 +311,37 @@ def believe(
             total[seen + 1] = total[seen] + min(max(s[cell], 0.0), n[cell])
             seen += 1
         before[p + 1] = seen
-    likely = segment_likelihoods(count[: seen + 1], total[: seen + 1])
-    weights = segment_weights(likely, before, np.array(HAZARDS), streaks, first)
-    together = np.empty((seen + 1, seen + 1))
-    a, b, log_beta, scale = np.empty((4, (seen + 1) ** 2))
+    count, total = count[: seen + 1], total[: seen + 1]
+    even = max(_EVEN_RESTS, arms - _TURNS)
+    likely = segment_likelihoods(count, total)
+    weights = segment_weights(likely, before, np.array(HAZARDS), streaks, first, even)
+    pay, deviation = _components(count, total)
+    together = np.zeros((seen + 1, seen + 1))
+    parts = np.empty((4, (seen + 1) ** 2 + 1))
     for p in range(length):
         cell, rest = _cell_at(p + first, streaks), p + first - streaks + 1
-        if n[cell] <= 0.0 and rest <= _CURIOUS:
-            continue
-        together[:] = 0.0
-        for i in range(p + 1):
-            for j in range(p, length):
-                together[before[i], before[j + 1]] += weights[i, j]
-        mean = 0.0
-        for i in range(before[p] + 1):
-            for j in range(before[p + 1], seen + 1):
-                hits, rewards = 1.0 + total[j] - total[i], 2.0 + count[j] - count[i]
-                mean += together[i, j] * hits / rewards
-        together[before[p], before[p + 1]] += _ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)) ** 2
-        later, kept = profit / max(arms, rest + 1) / (1.0 + _TAUGHT * n[cell]), 0
-        for i in range(before[p] + 1):
-            for j in range(before[p + 1], seen + 1):
-                if together[i, j] < _RARE:
-                    continue
-                hits, rewards = 1.0 + total[j] - total[i], 2.0 + count[j] - count[i]
-                here, wins = hits / rewards, later * together[i, j]
-                reach = max(here - mean, 0.0) + math.sqrt(here * (1.0 - here) / (rewards + 1.0))
-                if wins * reach > _SMALL:
-                    a[kept], b[kept], scale[kept] = hits, rewards - hits, wins
-                    log_beta[kept] = likely[i, j]
-                    kept += 1
-        means[cell], values[cell] = mean, _solve(mean, a, b, log_beta, scale, kept)
+        for j in range(p, length):  # segments that begin here
+            together[before[p], before[j + 1]] += weights[p, j]
+        if n[cell] > 0.0 or rest > _CURIOUS:
+            alone = _ALONE * min(1.0, even / max(rest, 1)) ** 2
+            later = profit / max(arms, rest + 1) / (1.0 + _TAUGHT * n[cell])
+            low, high = before[p], before[p + 1]
+            mean = 0.0
+            for i in range(low + 1):
+                for j in range(high, seen + 1):
+                    mean += together[i, j] * pay[i, j]
+            together[low, high] += alone
+            kept = _keep_parts(
+                together, pay, deviation, count, total, likely, low, high, later, mean, parts
+            )
+            together[low, high] -= alone
+            start = values[cell] if mean < values[cell] < 1.0 else mean
+            means[cell] = mean
+            values[cell] = _solve(mean, start, parts[0], parts[1], parts[2], parts[3], kept)
+        else:
+            values[cell] = 1.0
+        for i in range(p + 1):  # and those that end here
+            together[before[i], before[p + 1]] -= weights[i, p]
 
 
 @jit
@@ -283,12 +359,11 @@ def believe_arms(
     for arm in range(n.shape[0]):
         if again[arm]:
             cells = streaks + depths[arm]
-            values[arm] = 1.0
             believe(n[arm, :cells], s[arm, :cells], streaks, profit, n.shape[0], values[arm], means)
 
 
 def segment_weights_reference(
-    n: Floats, s: Floats, hazards: Sequence[float], streaks: int, first: int
+    n: Floats, s: Floats, hazards: Sequence[float], streaks: int, first: int, even: int
 ) -> Floats:
     """Say what :func:`segment_weights` means: list every cut of the axis, weigh it, add it up.
 
@@ -297,7 +372,7 @@ def segment_weights_reference(
     length, cuts = n.size, []
     for hazard in hazards:
         rests = np.arange(1, length) + first - streaks
-        changes = hazard * np.minimum(1.0, _EVEN_RESTS / np.maximum(rests, 1))
+        changes = hazard * np.minimum(1.0, even / np.maximum(rests, 1))
         for cut in product([False, True], repeat=length - 1):
             segments = list(pairwise([0, *(p + 1 for p in range(length - 1) if cut[p]), length]))
             likely = float(np.log(np.where(cut, changes, 1.0 - changes)).sum())
@@ -326,7 +401,8 @@ def believe_reference(
     if not n.any():
         return values, means
     axis = [*range(streaks - 1, -1, -1), *range(streaks, n.size)]
-    weights = segment_weights_reference(n[axis], s[axis], HAZARDS, streaks, 0)
+    even = max(_EVEN_RESTS, arms - _TURNS)
+    weights = segment_weights_reference(n[axis], s[axis], HAZARDS, streaks, 0, even)
     for p, cell in enumerate(axis):
         rest = p - streaks + 1
         if n[cell] == 0 and rest <= _CURIOUS:
@@ -336,7 +412,7 @@ def believe_reference(
             for i, j in product(range(p + 1), range(p, n.size))
         ]
         mean = sum(weight * (1 + hits) / (2 + seen) for weight, seen, hits in parts)
-        parts.append((_ALONE * min(1.0, _EVEN_RESTS / max(rest, 1)) ** 2, n[cell], s[cell]))
+        parts.append((_ALONE * min(1.0, even / max(rest, 1)) ** 2, n[cell], s[cell]))
         weight, seen, hits = np.array(parts).T
         a, b = 1 + hits, 1 + seen - hits
         scale = profit / max(arms, rest + 1) * weight / (1 + _TAUGHT * n[cell])

@@ -16,8 +16,13 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import jit
+from lastswitch._kernels import ONE, index, inner, jit
 from lastswitch._random import stream
+from lastswitch.learning.rotation_cycle import cycle_bias, enter
+
+#: Ends of plans from which the cycle is tried.
+_LEAVES = 8
+_EQUAL = 1e-9
 
 
 @jit
@@ -43,27 +48,63 @@ def _keep(
     arm: int,
 ) -> int:
     """Insert a child into the sorted beam, merging equal keys; return the beam's new size."""
-    place = -1
-    for other in range(size):
+    place = beam = index(size)
+    for other in range(beam):
         if keys[other] == key:
             place = other
             break
-    if place >= 0:
+    if place < beam:
         if score <= scores[place]:
             return size
     elif size < scores.size:
-        place = size
         size += 1
-    elif score > scores[size - 1]:
-        place = size - 1
+    elif score > scores[beam - ONE]:
+        place = beam - ONE
     else:
         return size
-    while place > 0 and scores[place - 1] < score:
-        scores[place], keys[place] = scores[place - 1], keys[place - 1]
-        parents[place], arms[place] = parents[place - 1], arms[place - 1]
-        place -= 1
+    while place >= ONE and scores[place - ONE] < score:
+        above = place - ONE
+        scores[place], keys[place] = scores[above], keys[above]
+        parents[place], arms[place] = parents[above], arms[above]
+        place = above
     scores[place], keys[place], parents[place], arms[place] = score, key, parent, arm
     return size
+
+
+@inner
+def _moves(
+    values: NDArray[np.float64],
+    worth: NDArray[np.float64],
+    streaks: int,
+    depths: NDArray[np.int64],
+    allowed: NDArray[np.bool_],
+    keys: NDArray[np.uint64],
+) -> tuple[
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+    NDArray[np.float64],
+]:
+    """Return by place what follows: the places after, potentials, gains of playing, keys, pays."""
+    n_arms, cells = values.shape
+    idle_to, played_to = np.empty((2, n_arms * cells), np.uint64)
+    idle_worth, gain, pay = np.empty((3, n_arms * cells))
+    idle_key, gain_key = np.empty((2, n_arms * cells), np.uint64)
+    for arm in range(n_arms):
+        for cell in range(streaks + depths[arm]):
+            place = arm * cells + cell
+            idle, played = _idle(cell, streaks, depths[arm]), _played(cell, streaks)
+            idle_to[place], played_to[place] = arm * cells + idle, arm * cells + played
+            idle_worth[place], pay[place] = worth[arm, idle], values[arm, cell]
+            gain[place] = values[arm, cell] + worth[arm, played] - worth[arm, idle]
+            if not allowed[arm]:
+                gain[place] = -np.inf
+            idle_key[place] = keys[arm, idle]
+            gain_key[place] = keys[arm, idle] ^ keys[arm, played]
+    return idle_to, played_to, idle_worth, gain, idle_key, gain_key, pay
 
 
 @jit
@@ -76,9 +117,14 @@ def look_ahead(
     allowed: NDArray[np.bool_],
     keys: NDArray[np.uint64],
     width: int,
+    cycle: NDArray[np.int64],
+    pay: float,
     plan: NDArray[np.int64],
 ) -> float:
-    """Fill ``plan`` with the best plays found from ``start``; return their pay plus potentials.
+    """Fill ``plan`` with the best plays found from ``start``; return what they are worth.
+
+    That is their pay plus potentials or, with a ``cycle`` to end in, plus what entering it earns
+    above its pay; the cycle itself is then one of the plans.
 
     Parameters
     ----------
@@ -94,88 +140,75 @@ def look_ahead(
         Random 64-bit words per (arm, cell); a joint state is their exclusive or.
     width
         Nodes kept per round.
+    cycle, pay
+        A cycle, empty for none, and its pay per round.
     plan
         As long as the look-ahead.
     """
     n_arms, rounds = values.shape[0], plan.size
-    cells = np.empty((2, width, n_arms), np.int64)
+    moves = _moves(values, worth, streaks, depths, allowed, keys)
+    idle_to, played_to, idle_worth, gain, idle_key, gain_key, paid = moves
+    # A place names an arm and its cell in one number.
+    places = np.empty((2, width * n_arms), np.uint64)
     pays = np.zeros((2, width))
     parent_of = np.empty((rounds, width), np.int64)
     arm_of = np.empty((rounds, width), np.int64)
     scores = np.empty(width)
     child_keys = np.empty(width, np.uint64)
-    cells[0, 0] = start
+    for arm in range(n_arms):
+        places[0, arm] = arm * values.shape[1] + start[arm]
     size, now = 1, 0
     for t in range(rounds):
         parents, arms = parent_of[t], arm_of[t]
-        children = 0
+        here, after = places[now], places[1 - now]
+        children, least = 0, -np.inf
         for node in range(size):
             rested, key = pays[now, node], np.uint64(0)
-            for arm in range(n_arms):
-                idle = _idle(cells[now, node, arm], streaks, depths[arm])
-                rested += worth[arm, idle]
-                key ^= keys[arm, idle]
-            for arm in range(n_arms):
-                if not allowed[arm]:
-                    continue
-                cell = cells[now, node, arm]
-                idle, played = _idle(cell, streaks, depths[arm]), _played(cell, streaks)
-                score = rested + values[arm, cell] + worth[arm, played] - worth[arm, idle]
-                if children < width or score > scores[width - 1]:
-                    child = key ^ keys[arm, idle] ^ keys[arm, played]
+            first = index(node * n_arms)
+            for at in range(first, first + index(n_arms)):
+                place = here[at]
+                rested += idle_worth[place]
+                key ^= idle_key[place]
+            for at in range(first, first + index(n_arms)):
+                place = here[at]
+                score = rested + gain[place]
+                if score > least:
+                    child = key ^ gain_key[place]
+                    played = int(np.int64(at - first))
                     children = _keep(
-                        scores, child_keys, parents, arms, children, score, child, node, arm
+                        scores, child_keys, parents, arms, children, score, child, node, played
                     )
+                    if children == width:
+                        least = scores[width - 1]
         for node in range(children):
-            parent = parents[node]
-            for arm in range(n_arms):
-                cell = cells[now, parent, arm]
-                if arm == arms[node]:
-                    pays[1 - now, node] = pays[now, parent] + values[arm, cell]
-                    cells[1 - now, node, arm] = _played(cell, streaks)
-                else:
-                    cells[1 - now, node, arm] = _idle(cell, streaks, depths[arm])
+            to, of = index(node * n_arms), index(parents[node] * n_arms)
+            for arm in range(index(n_arms)):
+                after[to + arm] = idle_to[here[of + arm]]
+            left = here[of + index(arms[node])]
+            after[to + index(arms[node])] = played_to[left]
+            pays[1 - now, node] = pays[now, parents[node]] + paid[left]
         size, now = children, 1 - now
-    node = 0
+    node, best = 0, scores[0]
+    if cycle.size > 0:
+        room = np.empty((2, n_arms), np.int64)
+        bias = cycle_bias(values, streaks, depths, cycle, pay)
+        enters = enter(values, streaks, depths, start, cycle, pay, bias, room[0], room[1])
+        node, best = -1, enters[0] + rounds * pay
+        cells = np.empty(n_arms, np.int64)
+        for leaf in range(min(size, _LEAVES)):
+            for arm in range(n_arms):
+                cells[arm] = places[now, leaf * n_arms + arm] - np.uint64(arm * values.shape[1])
+            more, _ = enter(values, streaks, depths, cells, cycle, pay, bias, room[0], room[1])
+            if pays[now, leaf] + more > best + _EQUAL:
+                node, best = leaf, pays[now, leaf] + more
+        if node < 0:
+            for t in range(rounds):
+                plan[t] = cycle[(enters[1] + t) % cycle.size]
+            return float(best)
     for t in range(rounds - 1, -1, -1):
         plan[t] = arm_of[t, node]
         node = parent_of[t, node]
-    return float(scores[0])
-
-
-@jit
-def followed(
-    values: NDArray[np.float64],
-    worth: NDArray[np.float64],
-    streaks: int,
-    depths: NDArray[np.int64],
-    start: NDArray[np.int64],
-    keys: NDArray[np.uint64],
-    width: int,
-    lookahead: int,
-    commitment: int,
-    rounds: int,
-) -> float:
-    """Return what ``rounds`` of planning, playing ``commitment`` rounds and planning anew earn.
-
-    That is the pay if the tables were true, plus the potentials of the last state.
-    """
-    cells, plan = start.copy(), np.empty(lookahead, np.int64)
-    allowed = np.ones(cells.size, np.bool_)
-    pay = 0.0
-    for t in range(rounds):
-        at = t % commitment
-        if at == 0:
-            look_ahead(values, worth, streaks, depths, cells, allowed, keys, width, plan)
-        for arm in range(cells.size):
-            if arm == plan[at]:
-                pay += values[arm, cells[arm]]
-                cells[arm] = _played(cells[arm], streaks)
-            else:
-                cells[arm] = _idle(cells[arm], streaks, depths[arm])
-    for arm in range(cells.size):
-        pay += worth[arm, cells[arm]]
-    return pay
+    return float(best)
 
 
 def look_ahead_reference(

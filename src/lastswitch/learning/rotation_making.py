@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from lastswitch._kernels import announce
 from lastswitch.learning.checks import check_cells
 from lastswitch.learning.indices import INDICES, Floats, exploration_level, thompson
+from lastswitch.learning.policy import Mask
 from lastswitch.learning.rotation_belief import PROFIT, believe_arms
+from lastswitch.learning.rotation_cycle import LONGEST, Ints, cycle_pay, search_cycle
 from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
 from lastswitch.learning.rotation_pooling import (
     MOST_WEIGHED,
@@ -35,8 +37,10 @@ from lastswitch.learning.tracks import Track
 
 #: Tables are made again when some state has been seen this much more often.
 _GROWTH = 1.1
-#: Plays after which the look-ahead is twice, three times, … as long, and how often it grows so.
-_PLAYS_PER_LOOKAHEAD, FARTHEST_REACH = 10_000, 20
+#: A better cycle is searched for when plays have grown so much.
+_SOUGHT = 1.25
+#: How many look-aheads long the plan is in which a cycle is searched for.
+LOOK_AHEADS = 2
 
 
 class OptimisticTables:
@@ -53,7 +57,10 @@ class OptimisticTables:
     pooling: str
     prior: Prior | None
     retired: list[int]
+    lookahead: int
+    width: int
     rng: np.random.Generator
+    _alive: Mask | None
 
     def _empty(self) -> None:
         """Start with nothing seen."""
@@ -63,10 +70,12 @@ class OptimisticTables:
         self.depths = np.full(self.n_arms, self.depth)
         self.values = np.ones((self.n_arms, self.streak_depth + self.depth))
         self.limits = np.zeros((2, *shape))
-        #: How many look-aheads far to look, which tables these are, whether they are outdated.
-        self.reach, self.tables, self.stale = 1, 0, True
-        #: Plays when the tables of all arms were made.
-        self.made = 0.0
+        #: Which tables these are, whether they are outdated.
+        self.tables, self.stale = 0, True
+        #: Plays when the tables of all arms were made, and when a cycle was last searched for.
+        self.made, self.checked = 0.0, 0.0
+        #: The cycle that plans are measured by, -1 behind its end.
+        self.cycle = np.full(LONGEST, -1)
         #: The latest round of any subject, and the round up to which what was seen has faded.
         self.latest, self.faded = 0, 0
         #: How much others' rewards count for a subject, as a place among `STRENGTHS`.
@@ -108,7 +117,6 @@ class OptimisticTables:
         self._fade()
         n, s, q = settle(self.counts, self.sums, self.squares, self.pending)
         plays = float(n.sum())
-        self.reach = min(FARTHEST_REACH, max(1, int(plays / _PLAYS_PER_LOOKAHEAD)))
         self.tables += 1
         again: NDArray[np.bool_] = np.ones(self.n_arms, np.bool_)
         if self.index == "reservation" and plays < _GROWTH * self.made:
@@ -121,6 +129,43 @@ class OptimisticTables:
         self.limits[:, changed] = _GROWTH * np.stack([self.counts[changed], n[changed]])
         self.stale = False
         self._bind_limits()
+
+    def _measure(self) -> None:
+        """Know what the cycle that plans are measured by pays; search for a better one at times."""
+        tables = self.values, self.streak_depth, self.depths
+        known, self._cycle = self.cycle[self.cycle >= 0], self.cycle[:0]
+        if self._alive is not None:  # an arm that is retired would serve as a pause
+            return
+        if known.size == 0 or self.memory is not None or self.made >= _SOUGHT * self.checked:
+            self.checked = max(self.made, 1.0)
+            rested = np.full(self.n_arms, self.streak_depth)
+            plan = self._ahead(rested, None, LOOK_AHEADS * self.lookahead)
+            known, self._cycle_pay = search_cycle(*tables, known, plan)
+            self.cycle[:] = -1
+            self.cycle[: known.size] = known
+        else:
+            self._cycle_pay = cycle_pay(*tables, known, *np.empty((2, self.n_arms), np.int64))
+        self._cycle = known
+
+    def _ahead(self, cells: Ints, allowed: Mask | None, rounds: int) -> Ints:
+        """Return the best plays found from ``cells``, so many rounds of them."""
+        plan = np.empty(rounds, np.int64)
+        free = self._alive if allowed is None else allowed
+        mask = np.ones(self.n_arms, np.bool_) if free is None else np.array(free)
+        look_ahead(
+            self.values,
+            self._worth,
+            self.streak_depth,
+            self.depths,
+            cells,
+            mask,
+            self._keys,
+            self.width,
+            self._cycle if free is None else self._cycle[:0],
+            self._cycle_pay,
+            plan,
+        )
+        return plan
 
     def _make_tables_for(self, own: list[Any] | None, tracks: Sequence[Track]) -> None:
         """Make the tables of a subject that was paid ``own``, of the subjects on ``tracks``."""
@@ -193,11 +238,10 @@ class OptimisticTables:
         """Make views through which single entries are read and written without NumPy's cost."""
         self._seen, self._paid = _view(self.counts), _view(self.sums)
         self._squared, self._out = _view(self.squares), _view(self.pending)
-        self._plans: dict[
-            tuple[tuple[int, ...], tuple[bool, ...] | None, int], tuple[int, ...]
-        ] = {}
+        self._plans: dict[tuple[tuple[int, ...], Mask | None], tuple[int, ...]] = {}
         self._depth_list = self.depths.tolist()
         self._bound = 1.0
+        self._cycle, self._cycle_pay = self.cycle[:0], 0.0
         self._bind_limits()
 
     def _bind_limits(self) -> None:

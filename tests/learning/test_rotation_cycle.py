@@ -1,0 +1,158 @@
+"""The cycle that plans are measured by, against playing it out."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lastswitch.learning.rotation_cycle import (
+    LONGEST,
+    cycle_bias,
+    cycle_pay,
+    enter,
+    improved,
+    search_cycle,
+)
+from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
+from lastswitch.learning.rotation_price import price_slots
+from strategies import pays
+
+
+@st.composite
+def tables(draw):
+    """Draw values by (arm, cell), with streaks that do not rise, and a joint state."""
+    n_arms, streaks = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    depths = np.array([draw(st.integers(1, 5)) for _ in range(n_arms)])
+    cells = streaks + int(depths.max())
+    values = np.array([draw(st.lists(pays, min_size=cells, max_size=cells)) for _ in range(n_arms)])
+    np.minimum.accumulate(values[:, :streaks], axis=1, out=values[:, :streaks])
+    state = np.array([draw(st.integers(0, streaks + depth - 1)) for depth in depths.tolist()])
+    return values, streaks, depths, state
+
+
+@st.composite
+def tables_and_cycles(draw):
+    """Draw tables, and a cycle of their arms."""
+    values, streaks, depths, state = draw(tables())
+    arm = st.integers(0, len(values) - 1)
+    cycle = np.array(draw(st.lists(arm, min_size=1, max_size=7)))
+    return values, streaks, depths, state, cycle
+
+
+def played(values, streaks, depths, state, arms):
+    """Return what each of the plays pays, and the state after them."""
+    cells, earned = state.tolist(), []
+    for arm in arms:
+        earned.append(values[arm, cells[arm]])
+        for k, cell in enumerate(cells):
+            if cell < streaks:
+                cells[k] = min(cell + 1, streaks - 1) if k == arm else streaks
+            else:
+                cells[k] = 0 if k == arm else min(cell + 1, streaks + depths[k] - 1)
+    return earned, np.array(cells)
+
+
+def room(values):
+    """Return scratch space of the kernels."""
+    return np.empty((2, len(values)), np.int64)
+
+
+def value_of(table, cycle, state):
+    """Return what entering ``cycle`` from ``state`` is worth."""
+    values, streaks, depths, _ = table
+    pay = cycle_pay(values, streaks, depths, cycle, *room(values))
+    bias = cycle_bias(values, streaks, depths, cycle, pay)
+    return pay, enter(values, streaks, depths, state, cycle, pay, bias, *room(values))
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables_and_cycles())
+def test_a_cycle_pays_what_playing_it_for_ever_pays(case):
+    """From any state, after some turns, every turn earns the pay; the biases say in which order."""
+    values, streaks, depths, state, cycle = case
+    _, state = played(values, streaks, depths, state, cycle.tolist() * 8)
+    turn, _ = played(values, streaks, depths, state, cycle.tolist())
+    pay = cycle_pay(values, streaks, depths, cycle, *room(values))
+    assert pay == pytest.approx(np.mean(turn), abs=1e-12)
+    bias = cycle_bias(values, streaks, depths, cycle, pay)
+    assert bias == pytest.approx(np.array(turn) - pay + np.roll(bias, -1), abs=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables_and_cycles())
+def test_entering_earns_what_playing_on_earns(case):
+    """The best place to enter is the one from which the most is earned in the long run."""
+    values, streaks, depths, state, cycle = case
+    if len(set(cycle.tolist())) == 1:
+        cycle = np.array([0, *cycle.tolist()]) if cycle[0] else np.array([len(values) - 1, 0])
+    if len(set(cycle.tolist())) == 1:
+        return  # there is one arm
+    pay, (worth, place) = value_of((values, streaks, depths, state), cycle, state)
+    bias = cycle_bias(values, streaks, depths, cycle, pay)
+    turns = []
+    for first in range(cycle.size):
+        plays = np.roll(cycle, -first).tolist() * 3
+        earned, _ = played(values, streaks, depths, state, plays)
+        turns.append(sum(earned) - len(plays) * pay + bias[first])
+    assert worth == pytest.approx(max(turns), abs=1e-9)
+    assert turns[place] == pytest.approx(max(turns), abs=1e-8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables_and_cycles())
+def test_no_change_of_one_place_improves_what_was_improved(case):
+    """Every replacement, omission and insertion was tried, and none is better."""
+    values, streaks, depths, _, start = case
+
+    def pay_of(cycle):
+        return cycle_pay(values, streaks, depths, np.array(cycle), *room(values))
+
+    cycle, pay = improved(values, streaks, depths, start)
+    assert pay == pytest.approx(pay_of(cycle))
+    assert pay >= pay_of(start) - 1e-12
+    assert 1 <= cycle.size <= LONGEST
+    plays, arms = cycle.tolist(), range(len(values))
+    for at in range(len(plays)):
+        others = [[*plays[:at], arm, *plays[at + 1 :]] for arm in arms]
+        others += [[*plays[:at], arm, *plays[at:]] for arm in arms if len(plays) < LONGEST]
+        others += [[*plays[:at], *plays[at + 1 :]]] if len(plays) > 1 else []
+        assert max(map(pay_of, others)) <= pay + 1e-8
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables_and_cycles())
+def test_no_short_cycle_and_no_end_of_the_plan_is_better(case):
+    """The search earns at least what it started from: short cycles, the known one, the plan."""
+    values, streaks, depths, _, plan = case
+    cycle, pay = search_cycle(values, streaks, depths, plan[:2], plan)
+    assert pay == pytest.approx(cycle_pay(values, streaks, depths, cycle, *room(values)))
+    starts = [plan[:2], *(plan[at:] for at in range(plan.size))]
+    for length in (1, 2, 3):
+        starts += map(np.array, product(range(len(values)), repeat=length))
+    best = max(cycle_pay(values, streaks, depths, start, *room(values)) for start in starts)
+    assert pay >= best - 1e-8
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables_and_cycles(), st.integers(1, 9), st.integers(1, 4))
+def test_plans_followed_to_their_ends_earn_no_less_than_the_cycle(case, rounds, width):
+    """Whatever the potentials get wrong: pay per round, less what the two ends are worth."""
+    values, streaks, depths, state, cycle = case
+    table = values, streaks, depths, state
+    worth, plan = np.zeros_like(values), np.empty(rounds, np.int64)
+    price_slots(values, streaks, depths, worth)
+    pay, (begins, _) = value_of(table, cycle, state)
+    free, keys = np.ones(len(values), np.bool_), state_keys(*values.shape)
+    earned, turns, alone = 0.0, 5, len(set(cycle.tolist())) == 1
+    for _ in range(turns):
+        promised = look_ahead(
+            values, worth, streaks, depths, state, free, keys, width, cycle, pay, plan
+        )
+        gained, state = played(values, streaks, depths, state, plan.tolist())
+        earned += sum(gained)
+        ends = value_of(table, cycle, state)[1][0]
+        if not alone:  # an arm alone pays more at first than this says
+            assert sum(gained) + ends >= promised - 1e-9
+    assert earned + ends >= turns * rounds * pay + begins - 1e-9
