@@ -26,6 +26,7 @@ from lastswitch.service.answers import answer
 from lastswitch.service.database import Database
 from lastswitch.service.gate import Access, Gate
 from lastswitch.service.keys import Keys
+from lastswitch.service.lane import Handlers, Lane
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.operations import Answer
 from lastswitch.service.problems import Problem
@@ -83,15 +84,10 @@ class Service:
         app.mount(
             "/", StaticFiles(directory=str(files("lastswitch.service") / "studio"), html=True)
         )
-        for kind, handler in (
-            (Problem, _problem),
-            (RequestValidationError, _invalid),
-            (HTTPException, _http),
-            (LastSwitchError, _refused),
-            (SQLAlchemyError, _away),
-        ):
+        for kind, handler in HANDLERS:
             app.add_exception_handler(kind, handler)
-        return Gate(app, self.access, self.keys, self.metrics)
+        lane = Lane(app, decisions_api.router.routes, HANDLERS)
+        return Gate(lane, self.access, self.keys, self.metrics)
 
     @asynccontextmanager
     async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
@@ -165,3 +161,12 @@ async def _refused(request: Request, error: Any) -> Response:
 async def _away(request: Request, error: Any) -> Response:
     problem = Problem(503, "database-away", "the database does not answer; try again later.")
     return await _problem(request, problem)
+
+
+HANDLERS: Handlers = (
+    (Problem, _problem),
+    (RequestValidationError, _invalid),
+    (HTTPException, _http),
+    (LastSwitchError, _refused),
+    (SQLAlchemyError, _away),
+)

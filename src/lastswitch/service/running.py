@@ -111,6 +111,7 @@ def run(
             log_level="warning",
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # the gate tells who came through a proxy
             timeout_graceful_shutdown=10,
             backlog=4096,
         )
