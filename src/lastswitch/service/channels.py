@@ -17,6 +17,7 @@ import msgspec
 from sqlalchemy import Table
 
 from lastswitch.service import tables
+from lastswitch.service.checkpoints import FALLBACK
 from lastswitch.service.database import TURN, Database
 from lastswitch.service.operations import OFFERED
 
@@ -127,6 +128,9 @@ def open_channel(database: Database) -> Channel:
 
 class SqliteChannel(Channel):
     """A channel to SQLite."""
+
+    def _opened(self, raw: Any) -> None:
+        raw.execute(f"PRAGMA wal_autocheckpoint = {FALLBACK}")
 
     def _fetch(self, wanted: Wanted) -> Found:
         raw = self._raw

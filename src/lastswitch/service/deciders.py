@@ -7,7 +7,9 @@ randomness has to be stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -21,6 +23,8 @@ from lastswitch.service.subjects import Standing
 
 #: Plans and tracks remembered by one worker.
 _REMEMBERED = 50_000
+#: Seconds between two times that a learner makes its tables anew.
+PAUSE = 0.02
 
 
 class NoArmError(ServiceError):
@@ -72,6 +76,7 @@ class Decider:
         self._tracks: dict[str, Track] = {}
         self._plans: dict[object, Arms] = {}
         self._rules: dict[int, tuple[Rule, ...]] = {}
+        self._thought = float("-inf")
         self._caps = [
             (-curve.support().streak, None if curve.tail == "repeat" else curve.support().rest)
             for curve in version.bandit.curves
@@ -196,8 +201,22 @@ class Decider:
         mask = None
         if len(free) < len(state):
             mask = tuple(arm in free for arm in range(len(state)))
-        arm = track.note = learner.decide(track, mask)
+        with self._paced(learner):
+            arm = track.note = learner.decide(track, mask)
         return (arm,), f"learned; worth up to {learner.bound():.3f} a round"
+
+    @contextmanager
+    def _paced(self, learner: SharedRotation) -> Iterator[None]:
+        """Let a learner believe what it believed a moment ago: to think again takes a while."""
+        now = time.monotonic()
+        waits = learner.stale and now < self._thought + PAUSE
+        learner.stale = learner.stale and not waits
+        if learner.stale:
+            self._thought = now
+        try:
+            yield
+        finally:
+            learner.stale = learner.stale or waits
 
     def _planned(
         self, asked: Asked, standing: Standing, state: list[int], free: list[int]
