@@ -101,8 +101,10 @@ async def _under_load(
         what = rng.choice(["worker", "worker", "server", "database" if database else "server"])
         done[what] += 1
         if what == "worker":
+            while not (found := server.workers_of()):  # all are just being started again
+                await asyncio.sleep(0.05)
             with contextlib.suppress(ProcessLookupError):
-                os.kill(rng.choice(server.workers_of()), signal.SIGKILL)
+                os.kill(rng.choice(found), signal.SIGKILL)
         elif what == "server":
             server.kill()
             await asyncio.to_thread(server.start)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select
@@ -16,10 +17,11 @@ from sqlalchemy import Connection, delete, func, insert, select
 from lastswitch.errors import ServiceError
 from lastswitch.service import tables
 from lastswitch.service.database import Database
-from lastswitch.service.deciders import Decider
+from lastswitch.service.deciders import Asked, Decider, NoArmError, check_decider
 from lastswitch.service.operations import Line
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotation import Version, check_name, make_version, same_spec
+from lastswitch.service.subjects import Standing
 
 _journal, _version = tables.journal, tables.version
 #: Lines read at a time, and lines after which what was heard is written down.
@@ -41,7 +43,8 @@ def put_rotation(database: Database, name: str, spec: Mapping[str, Any]) -> tupl
 
     Returns the version, and whether it is new.
     """
-    make_version(check_name(name), 1, spec)  # refuse nonsense before it is anybody's turn
+    # Refuse nonsense, and rules that no learner can keep, before it is anybody's turn.
+    check_decider(make_version(check_name(name), 1, spec))
     with database.writing() as connection:
         found = connection.execute(
             select(_version).where(_version.c.rotation == name).order_by(_version.c.number.desc())
@@ -50,6 +53,7 @@ def put_rotation(database: Database, name: str, spec: Mapping[str, Any]) -> tupl
             return _version_of(found), False
         before = [] if found is None else json.loads(found.arms)
         version = make_version(name, 1 if found is None else found.number + 1, spec, before)
+        check_decider(version)
         if found is None:
             connection.execute(insert(tables.rotation), [{"name": name, "at": time.time()}])
         row = {
@@ -239,7 +243,6 @@ class Rotations:
 
 def _warm(decider: Decider) -> None:
     """Decide once for nobody, so that kernels are compiled before anyone waits for them."""
-    from lastswitch.learning.tracks import Track
-
-    if decider.learner is not None:
-        decider.learner.decide(Track(decider.version.bandit.initial))
+    with suppress(NoArmError):
+        decider.decide(Asked("", "", 0), Standing())
+    decider.forget("")
