@@ -128,6 +128,8 @@ def killed(name: str, where: str, server: Any, database: Any, kills: int) -> dic
         server.stop()
     missing, changed = _missing(where, clients)
     found = replay_database(where)
+    if found.wrong:
+        print(found, flush=True)
     return {
         "database": name,
         "workers": server.workers,

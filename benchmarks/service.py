@@ -143,7 +143,8 @@ def measure(
         busy, before = os.getloadavg()[0], (_processor(server.process.pid), _processor(apart))
         found = load(server, seconds, batch, given)
         after = _processor(server.process.pid), _processor(apart)
-    each = [1000 * (b - a) / max(1, found["told decisions"]) for a, b in zip(before, after)]
+    told = max(1, found["told decisions"])
+    each = [1000 * (b - a) / told for a, b in zip(before, after, strict=True)]
     row = {
         "database": name,
         "workers": workers,

@@ -23,9 +23,7 @@ KEYS = st.none() | st.sampled_from(["k1", "k2", "k3", "with space", "x" * 201])
 KINDS = st.sampled_from(["application/json", "application/json; charset=utf-8", "text/plain"])
 #: Which decision: one that was made, by its place, or one that cannot be.
 WHICH = st.integers(0, 5) | st.sampled_from(["nobody", "x" * 65])
-ASK = st.tuples(
-    st.just("ask"), st.sampled_from(["r", "none", "y" * 65]), ASKS, KEYS, KINDS
-)
+ASK = st.tuples(st.just("ask"), st.sampled_from(["r", "none", "y" * 65]), ASKS, KEYS, KINDS)
 TELL = st.tuples(st.sampled_from(["reward", "confirm", "cancel"]), WHICH, REWARDS)
 BATCH = st.tuples(
     st.just("batch"),

@@ -105,6 +105,7 @@ class Channel(ABC):
     def _fetch(self, wanted: Wanted) -> Found:
         """Return the rows."""
 
+    @abstractmethod
     def _opened(self, raw: Any) -> None:
         """Prepare a new connection."""
 

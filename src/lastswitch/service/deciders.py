@@ -311,9 +311,7 @@ class Decider:
         past = tuple(standing.history(self.version, asked.round))
         return capped, tuple(free), asked.plays, asked.round, past
 
-    def _holdout(
-        self, asked: Asked, state: list[int], free: list[int], ways: list[Arms]
-    ) -> Arms:
+    def _holdout(self, asked: Asked, state: list[int], free: list[int], ways: list[Arms]) -> Arms:
         cycle, most = self.version.holdout_cycle, self._most(asked.plays)
         turn = () if cycle is None else cycle[asked.round % len(cycle)]
         if isinstance(self.learner, SharedRounds):

@@ -81,11 +81,8 @@ class SharedRounds(SharedRotation, RuledRotationUCB):
         packed = self._rules_from(number - len(past))
         endless, held = packed.endless, packed.endless.start
         for arms in past:
-            choice = endless.number.get(arms)
-            if choice is None:  # of a version with other plays: rules hear of the arms all the same
-                held = _heard(endless, held, arms)
-            else:
-                held = endless.step(held, choice)[0]
+            choice = endless.number.get(tuple(sorted(arms)))
+            held = endless.step(held, _likest(endless, arms) if choice is None else choice)[0]
         return packed, held
 
     def _kept(
@@ -109,8 +106,7 @@ class SharedRounds(SharedRotation, RuledRotationUCB):
         return free
 
 
-def _heard(endless: Endless, held: Memory, arms: Arms) -> Memory:
-    """Return what is remembered of a round that no choice is: the choice most like it is heard."""
+def _likest(endless: Endless, arms: Arms) -> int:
+    """Return the choice most like a round that is none: an earlier version had other plays."""
     common = [len(set(arms) & set(choice)) for choice in endless.choices]
-    likest = max(range(len(common)), key=lambda k: (common[k], -len(endless.choices[k])))
-    return endless.step(held, likest)[0]
+    return max(range(len(common)), key=lambda k: (common[k], -len(endless.choices[k])))

@@ -77,11 +77,14 @@ def subject_of(row: Row) -> Subject:
 
 def decision_of(row: Row) -> Decision:
     """Return a decision from its row."""
-    start, status, asked, until, due = row[:5], *row[10:14]
-    arms, taus, propensity, by, reason = row[5:10]
-    reward, told, would, digest = row[14:]
+    name, rotation, version, subject, round_, arms, taus, propensity, by, reason = row[:10]
+    status, asked, until, due, reward, told, would, digest = row[10:]
     return Decision(
-        *start,
+        id=name,
+        rotation=rotation,
+        version=version,
+        subject=subject,
+        round=round_,
         arms=tuple(_read(arms)),
         taus=tuple(_read(taus)),
         propensity=propensity,

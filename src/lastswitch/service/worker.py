@@ -194,11 +194,12 @@ class Worker:
     def _commit(self, operations: Sequence[Operation]) -> list[Reply]:
         """Do operations until they are committed."""
         began, tries = time.monotonic(), 0
+        errors: tuple[type[Exception], ...] = (ConflictError, *self.database.errors)
         while True:
             work = self._work()
             try:
                 replies = self._try(work, operations, tries)
-            except (ConflictError, *self.database.errors) as error:
+            except errors as error:
                 self.rotations.undone(work.lines)
                 away = is_away(error)
                 if not away and not isinstance(error, ConflictError) and not is_conflict(error):
