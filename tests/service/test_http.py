@@ -271,13 +271,13 @@ def test_shadow_mode_plays_the_holdout_and_notes_the_rest(database):
 
 
 def test_the_log_is_one_that_fit_reads(client, tmp_path):
-    """As Parquet and as CSV, without a further option; propensities included."""
+    """As Parquet, CSV and JSON lines, without a further option; propensities included."""
     asks = {"decisions": [{"subject": f"s{k % 6}"} for k in range(120)]}
     answers = client.post("/v1/rotations/l/decisions/batch", json=asks).json()["answers"]
     ids = [entry["decision"]["id"] for entry in answers]
     rewards = [{"id": name, "reward": k % 2} for k, name in enumerate(ids) if k % 10]
     client.post("/v1/decisions/reward", json={"rewards": rewards})
-    for form in ("parquet", "csv"):
+    for form in ("parquet", "csv", "jsonl"):
         found = client.get("/v1/rotations/l/log", params={"form": form})
         file = tmp_path / f"log.{form}"
         file.write_bytes(found.content)
@@ -299,6 +299,18 @@ def test_the_journal_can_be_read_on(client):
     assert [line["round"] for line in lines] == [0, 1, 2, 3, 4]
     rest = client.get("/v1/rotations/r/journal", params={"after": lines[2]["seq"], "limit": 1})
     assert json.loads(rest.text) == lines[3]
+
+
+def test_the_journal_is_the_same_as_parquet(client):
+    """Every line, field by field."""
+    for k in range(4):
+        found = ask(client, confirm="now" if k % 2 else "later").json()
+        if k % 2:
+            told(client, found, 1)
+    lines = [json.loads(t) for t in client.get("/v1/rotations/r/journal").text.splitlines()]
+    found = client.get("/v1/rotations/r/journal", params={"form": "parquet"})
+    assert pyarrow.parquet.read_table(io.BytesIO(found.content)).to_pylist() == lines
+    assert {line["kind"] for line in lines} == {"offer", "play", "reward"}
 
 
 def test_no_more_subjects_than_allowed(database):

@@ -3,10 +3,11 @@
 import sqlite3
 
 import pytest
-from service_cases import CYCLE, LEARNER, ask, running
+from service_cases import CYCLE, LEARNER, Database, ask, running
 
 from lastswitch.cli import main
 from lastswitch.service.replaying import replay_database
+from lastswitch.service.rotations import Rotations
 
 
 def wrong_in(where):
@@ -68,3 +69,16 @@ def test_a_database_that_is_not_there_is_named(capsys):
     """Nothing is made of a wrong name."""
     assert main(["replay", "no/such.sqlite"]) == 2
     assert "no/such.sqlite" in capsys.readouterr().err
+
+
+def test_what_was_heard_counts_once_however_often_a_worker_starts(played):
+    """A start that the database broke off is begun again from nothing."""
+    database = Database(played)
+    rotations = Rotations(database)
+    heard = []
+    for _ in range(2):
+        rotations.start()
+        heard.append(rotations.decider("l").learner.news())
+    database.close()
+    assert heard[0] == heard[1]
+    assert sum(map(sum, heard[0]["counts"])) == 3.0

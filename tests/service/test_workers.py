@@ -160,6 +160,65 @@ def test_a_killed_server_lost_nothing_it_acknowledged(tmp_path):
     check_nothing_lost(where, clients)
 
 
+def heard(server, count, found, listening):
+    """Collect events of a server until there are enough."""
+    headers = {"authorization": f"Bearer {server.key}"}
+    path, event = f"{server.url}/v1/rotations/r/events", {}
+    with httpx2.stream("GET", path, headers=headers, timeout=30) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        for line in answer.iter_lines():
+            listening.set()
+            name, _, value = line.partition(": ")
+            if name:
+                event[name] = value
+            elif "data" in event:
+                found.append(event)
+                event = {}
+                if len(found) == count:
+                    return
+
+
+def check_events(where):
+    """See that what one process decides is told, in order, to who listens to another."""
+    one, other = serving(where, workers=1), None
+    try:
+        one.start()
+        other = Server(where, key=one.key).start()
+        events, listening = [], threading.Event()
+        listener = threading.Thread(target=heard, args=(other, 6, events, listening))
+        listener.start()
+        assert listening.wait(20)
+        headers = {"authorization": f"Bearer {one.key}"}
+        with httpx2.Client(base_url=one.url, headers=headers, timeout=10) as http:
+            for name in ("ann", "bob", "cay"):
+                found = http.post("/v1/rotations/r/decisions", json={"subject": name}).json()
+                told = {"reward": 0.5}
+                http.post(f"/v1/decisions/{found['id']}/reward", json=told).raise_for_status()
+        listener.join(20)
+        assert not listener.is_alive()
+    finally:
+        for server in (one, other):
+            if server is not None and server.process is not None:
+                server.stop()
+    data = [json.loads(event["data"]) for event in events]
+    assert [event["event"] for event in events] == ["play", "reward"] * 3
+    assert [line["subject"] for line in data] == ["ann", "ann", "bob", "bob", "cay", "cay"]
+    assert [int(event["id"]) for event in events] == [line["seq"] for line in data]
+    assert data[1]["reward"] == [0.5]
+
+
+@pytest.mark.xdist_group("servers")
+def test_who_listens_to_one_process_hears_what_another_decides(tmp_path):
+    """Server-sent events come from the journal, whoever wrote it."""
+    check_events(str(tmp_path / "a.sqlite"))
+
+
+@pytest.mark.service
+def test_postgresql_who_listens_to_one_process_hears_what_another_decides(postgres):
+    """The same on PostgreSQL."""
+    check_events(postgres.url())
+
+
 def test_a_cut_off_log_is_an_earlier_state(tmp_path):
     """Whatever the end of SQLite's log is lost: what is left agrees, and is a beginning."""
     where = tmp_path / "a.sqlite"

@@ -37,7 +37,7 @@ def fit(
         list[str],
         typer.Argument(
             metavar="LOG...",
-            help="CSV or Parquet files, a folder, or a quoted pattern.",
+            help="CSV, Parquet or JSON-lines files, a folder, or a quoted pattern.",
             show_default=False,
         ),
     ],

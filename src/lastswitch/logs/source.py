@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LogLike: TypeAlias = Any
 #: ``"duckdb"`` (embedded, the default), ``"spark"``, or any Ibis connection.
 BackendLike: TypeAlias = Any
-Format = Literal["csv", "parquet"]
+Format = Literal["csv", "parquet", "JSON lines"]
 
 _SUFFIXES: dict[str, Format] = {
     ".csv": "csv",
@@ -33,6 +33,8 @@ _SUFFIXES: dict[str, Format] = {
     ".txt": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
 }
 _PACKED = (".gz", ".zst")
 #: Bytes: a line of text longer than this is no event, but a file that is not what it seems.
@@ -116,6 +118,8 @@ def _read(connection: Any, paths: list[str], kind: Format) -> tuple[Table, Calla
         literal = [glob.escape(path) for path in paths]
         if kind == "parquet":
             return connection.read_parquet(literal), list
+        if kind == "JSON lines":
+            return _read_json_lines(connection, literal), list
         # Text only: a value that cannot be read must be counted, not stop the reading.
         table = connection.read_csv(
             literal, all_varchar=True, header=True, store_rejects=True, max_line_size=LONGEST_LINE
@@ -125,9 +129,27 @@ def _read(connection: Any, paths: list[str], kind: Format) -> tuple[Table, Calla
     literal = [re.sub(r"([\\\[\]{}*?,])", r"\\\1", str(Path(path).absolute())) for path in paths]
     if kind == "parquet":
         tables = [connection.read_parquet(path) for path in literal]
+    elif kind == "JSON lines":
+        tables = [connection.read_json(path, primitivesAsString=True) for path in literal]
     else:
         tables = [connection.read_csv(path, header=True, inferSchema=False) for path in literal]
     return ibis.union(*tables, distinct=False) if len(tables) > 1 else tables[0], list
+
+
+def _read_json_lines(connection: Any, paths: list[str]) -> Table:
+    """Return files of one JSON object a line; times stay the text they are, as in CSV."""
+    options = f"format = 'newline_delimited', maximum_object_size = {LONGEST_LINE}"
+    found = connection.con.execute(
+        f"DESCRIBE SELECT * FROM read_json(?, {options}, sample_size = -1)", [paths]
+    ).fetchall()
+    plain = ("BIGINT", "UBIGINT", "HUGEINT", "DOUBLE", "BOOLEAN")
+    kinds = {
+        name: kind if kind in plain or kind.endswith(("]", ")")) else "VARCHAR"
+        for name, kind, *_ in found
+    }
+    return connection.read_json(
+        paths, columns=kinds, format="newline_delimited", maximum_object_size=LONGEST_LINE
+    )
 
 
 def _refuse_long_lines(paths: list[str], kind: Format) -> None:
@@ -270,7 +292,10 @@ def _files(log: str | Path | Sequence[str | Path]) -> tuple[list[str], Format]:
     paths = [path for item in given for path in _expanded(item)]
     kinds = {path: _format(path) for path in paths}
     if len(set(kinds.values())) > 1:
-        raise LogError(f"a log must be all CSV or all Parquet, got both: {sorted(kinds)[:6]}.")
+        raise LogError(
+            f"a log must be all CSV, all Parquet or all JSON lines, got a mixture: "
+            f"{sorted(kinds)[:6]}."
+        )
     return paths, next(iter(kinds.values()))
 
 
@@ -278,7 +303,7 @@ def _expanded(item: str | Path) -> list[str]:
     path = Path(item)
     if path.is_dir():
         found = [str(file) for file in sorted(path.rglob("*")) if _known_suffix(file) is not None]
-        what = "no CSV or Parquet file in folder"
+        what = "no CSV, Parquet or JSON lines file in folder"
     else:
         found = [str(path)] if path.is_file() else sorted(glob.glob(str(item), recursive=True))
         what = "no such log"
@@ -300,7 +325,7 @@ def _format(path: str) -> Format:
     known = _known_suffix(Path(path))
     if known is None:
         raise LogError(
-            f"cannot tell what {path!r} is: a log is a .csv, .tsv or .parquet file "
+            f"cannot tell what {path!r} is: a log is a .csv, .tsv, .parquet or .jsonl file "
             "(a .gz or .zst of one is fine too)."
         )
     return known

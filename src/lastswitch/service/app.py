@@ -23,15 +23,16 @@ from lastswitch import __version__
 from lastswitch.errors import LastSwitchError
 from lastswitch.service import decisions_api, reading_api
 from lastswitch.service.answers import answer
-from lastswitch.service.database import Database
+from lastswitch.service.database import Database, is_away
 from lastswitch.service.gate import Access, Gate
 from lastswitch.service.keys import Keys
+from lastswitch.service.lane import Handlers, Lane
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.operations import Answer
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
 from lastswitch.service.wire import ProblemView, decision_view
-from lastswitch.service.worker import Reply, Worker
+from lastswitch.service.worker import PATIENCE, Reply, Worker
 
 
 @dataclass
@@ -83,20 +84,14 @@ class Service:
         app.mount(
             "/", StaticFiles(directory=str(files("lastswitch.service") / "studio"), html=True)
         )
-        for kind, handler in (
-            (Problem, _problem),
-            (RequestValidationError, _invalid),
-            (HTTPException, _http),
-            (LastSwitchError, _refused),
-            (SQLAlchemyError, _away),
-        ):
+        for kind, handler in HANDLERS:
             app.add_exception_handler(kind, handler)
-        return Gate(app, self.access, self.keys, self.metrics)
+        lane = Lane(app, decisions_api.router.routes, HANDLERS)
+        return Gate(lane, self.access, self.keys, self.metrics)
 
     @asynccontextmanager
     async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
-        await asyncio.to_thread(self.database.create)
-        await asyncio.to_thread(self.keys.read)
+        await self._find_database()
         self.worker.start()
         refreshing = asyncio.create_task(self._keep_keys())
         try:
@@ -106,6 +101,19 @@ class Service:
             refreshing.cancel()
             await asyncio.to_thread(self.worker.stop)
             self.database.close()
+
+    async def _find_database(self) -> None:
+        """Make the tables and read the keys, once the database answers."""
+        ends = time.monotonic() + PATIENCE
+        while True:
+            try:
+                await asyncio.to_thread(self.database.create)
+                await asyncio.to_thread(self.keys.read)
+                return
+            except SQLAlchemyError as error:
+                if not is_away(error) or time.monotonic() > ends:
+                    raise
+                await asyncio.sleep(0.25)
 
     async def _keep_keys(self) -> None:
         """Read the keys again now and then: a revoked one opens nothing a second later."""
@@ -165,3 +173,12 @@ async def _refused(request: Request, error: Any) -> Response:
 async def _away(request: Request, error: Any) -> Response:
     problem = Problem(503, "database-away", "the database does not answer; try again later.")
     return await _problem(request, problem)
+
+
+HANDLERS: Handlers = (
+    (Problem, _problem),
+    (RequestValidationError, _invalid),
+    (HTTPException, _http),
+    (LastSwitchError, _refused),
+    (SQLAlchemyError, _away),
+)

@@ -9,6 +9,7 @@ nothing. Whoever dies gives its turn back.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from lastswitch.errors import ServiceError
 from lastswitch.service import tables
@@ -27,7 +28,7 @@ except ImportError:  # Windows: SQLite's own busy handler has to do
     fcntl = None  # type: ignore[assignment]
 
 #: Names the advisory lock of PostgreSQL: "last" as a number.
-_TURN = 0x6C617374
+TURN = 0x6C617374
 #: Milliseconds that SQLite waits where no flock is to be had.
 _PATIENCE = 20_000
 
@@ -60,6 +61,8 @@ class Database:
             event.listen(self.engine, "begin", _begin)
         self._writing = self.engine.execution_options(begin="BEGIN IMMEDIATE")
         self._turn = Path(f"{self.url.database}.turn") if self.sqlite else None
+        self._mine = threading.Lock()
+        self._handle: tuple[int, int] | None = None
 
     def create(self) -> None:
         """Make the tables where there are none; refuse tables of another version."""
@@ -90,41 +93,62 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection to write on, when it is our turn; commit at the end."""
-        with self._taking_turns(), self._writing.begin() as connection:
+        with self.taking_turns(), self._writing.begin() as connection:
             if not self.sqlite:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TURN})")
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TURN})")
             yield connection
 
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+        with self._mine:
+            if self._handle is not None and self._handle[0] == os.getpid():
+                os.close(self._handle[1])
+            self._handle = None
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What SQLAlchemy, and the driver itself, raise."""
+        return SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error
 
     @contextmanager
-    def _taking_turns(self) -> Iterator[None]:
+    def taking_turns(self) -> Iterator[None]:
+        """Wait until it is our turn to write to SQLite, and give it back at the end."""
         if self._turn is None or fcntl is None:
             yield
             return
-        handle = os.open(self._turn, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
+        with self._mine:  # the file's lock is of the process, not of the thread
+            handle = self._turn_handle(self._turn)
             fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+            try:
+                yield
+            finally:
+                fcntl.flock(handle, fcntl.LOCK_UN)
+
+    def _turn_handle(self, path: Path) -> int:
+        """Return the open file of turns: one that was inherited would let two have the turn."""
+        if self._handle is None or self._handle[0] != os.getpid():
+            self._handle = os.getpid(), os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return self._handle[1]
 
 
 def is_conflict(error: Exception) -> bool:
     """Tell whether another worker came first, so that trying again helps."""
-    if isinstance(error, IntegrityError):
-        return True
-    code = getattr(getattr(error, "orig", None), "sqlstate", None)
-    return isinstance(error, DBAPIError) and code in ("40001", "40P01")
+    cause = getattr(error, "orig", error)
+    return _is(cause, "IntegrityError") or getattr(cause, "sqlstate", None) in ("40001", "40P01")
 
 
 def is_away(error: Exception) -> bool:
     """Tell whether the database is away, so that waiting helps."""
-    return isinstance(error, OperationalError) or (
-        isinstance(error, DBAPIError) and error.connection_invalidated
-    )
+    if is_conflict(error):
+        return False
+    cause = getattr(error, "orig", error)
+    return _is(cause, "OperationalError") or getattr(error, "connection_invalidated", False)
+
+
+def _is(error: Exception | None, name: str) -> bool:
+    """Tell whether an error is of a kind that PEP 249 names alike for every driver."""
+    return any(kind.__name__ == name for kind in type(error).__mro__)
 
 
 def _url(where: str | os.PathLike[str]) -> URL:

@@ -7,20 +7,25 @@ randomness has to be stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import NamedTuple
 
 from lastswitch.errors import InfeasibleError, LastSwitchError, ServiceError
 from lastswitch.learning.elsewhere import SharedRotation
 from lastswitch.learning.tracks import Track
-from lastswitch.rules import Rule, violations
+from lastswitch.rules import Rule, at_most, violations
 from lastswitch.service.clock import Clock
 from lastswitch.service.rotation import Arms, Version, prior_of, shifted
+from lastswitch.service.rounds import SharedRounds
 from lastswitch.service.subjects import Standing
 
 #: Plans and tracks remembered by one worker.
 _REMEMBERED = 50_000
+#: Seconds between two times that a learner makes its tables anew.
+PAUSE = 0.02
 
 
 class NoArmError(ServiceError):
@@ -72,6 +77,7 @@ class Decider:
         self._tracks: dict[str, Track] = {}
         self._plans: dict[object, Arms] = {}
         self._rules: dict[int, tuple[Rule, ...]] = {}
+        self._thought = float("-inf")
         self._caps = [
             (-curve.support().streak, None if curve.tail == "repeat" else curve.support().rest)
             for curve in version.bandit.curves
@@ -86,21 +92,22 @@ class Decider:
         free = self._free(asked, standing)
         settings = self.version.settings
         policy, reason = self._policy(asked, standing, state, free)
-        if settings.shadow:
-            arms = self._holdout(asked.round, state, free, asked.plays)
-            return Choice(arms, 1.0, "shadow", "shadow: " + self._holdout_words(), policy)
-        if not settings.holdout and not settings.explore:
+        if not settings.holdout and not settings.explore and not settings.shadow:
             return Choice(policy, 1.0, "policy", reason)
-        held = self._holdout(asked.round, state, free, asked.plays) if settings.holdout else None
+        ways = self._ways(asked, standing, free)
+        held = self._holdout(asked, state, free, ways) if settings.holdout else None
+        if settings.shadow:
+            arms = self._holdout(asked, state, free, ways)
+            return Choice(arms, 1.0, "shadow", "shadow: " + self._holdout_words(), policy)
         drawn, part = self._draw(asked), ""
         if drawn < settings.holdout:
             arms, part, reason = held or (), "holdout", "holdout: " + self._holdout_words()
         elif _unit(asked.id, "explore") < settings.explore / (1.0 - settings.holdout):
-            arms = (free[int(_unit(asked.id, "arm") * len(free))],) if free else ()
+            arms = ways[int(_unit(asked.id, "arm") * len(ways))] if ways else ()
             part, reason = "explore", "drawn evenly among the arms allowed"
         else:
             arms, part = policy, "policy"
-        even = settings.explore / len(free) if len(arms) == 1 and free else 0.0
+        even = settings.explore / len(ways) if arms in ways else 0.0
         own = 1.0 - settings.holdout - settings.explore
         chance = own * (arms == policy) + settings.holdout * (arms == held) + even
         return Choice(arms, min(1.0, chance), part, reason)
@@ -116,6 +123,10 @@ class Decider:
             else:
                 del self._tracks[subject]
 
+    def forget(self, subject: str) -> None:
+        """Keep nothing of a subject."""
+        self._tracks.pop(subject, None)
+
     # What may be played.
 
     def _free(self, asked: Asked, standing: Standing) -> list[int]:
@@ -126,7 +137,8 @@ class Decider:
             for arm, active in enumerate(version.active)
             if active and (asked.allowed is None or arm in asked.allowed)
         ]
-        hard = [rule for rule in self._rules_at(asked.round) if rule.hard]
+        dated = isinstance(self.learner, SharedRounds)  # which sees to the others itself
+        hard = [rule for rule in self._rules_at(asked.round, dated=dated) if rule.hard]
         if hard:
             past = standing.history(version, asked.round)
             free = [a for a in free if not any(violations(r, [(a,)], past) for r in hard)]
@@ -144,22 +156,35 @@ class Decider:
     def _most(self, plays: int | None) -> int:
         return self.version.bandit.plays[1] if plays is None else plays
 
-    def _rules_at(self, round_: int, length: int = 1) -> tuple[Rule, ...]:
-        """Return the rules, bound to arms, with rounds counted from ``round_`` on."""
+    def _rules_at(self, round_: int, length: int = 1, *, dated: bool = False) -> tuple[Rule, ...]:
+        """Return the rules, or those of dates, bound to arms, with rounds from ``round_`` on."""
         bandit, calendar = self.version.bandit, self.version.calendar
-        if not bandit.rules:
+        rules = [rule for rule in bandit.rules if not (dated and rule.resolved)]
+        if not rules:
             return ()
-        key = round_ * 2048 + length
+        key = (round_ * 2048 + length) * 2 + dated
         found = self._rules.get(key)
         if found is None:
             if len(self._rules) > 256:
                 self._rules.clear()
-            rules = shifted(bandit.rules, round_)
-            if calendar is not None and not all(rule.resolved for rule in rules):
-                rules = calendar.starting(calendar.time(round_)).resolve(rules, length)
-            found = tuple(rule.bound(bandit.names, bandit.groups) for rule in rules)
+            moved = shifted(rules, round_)
+            if calendar is not None and not all(rule.resolved for rule in moved):
+                moved = calendar.starting(calendar.time(round_)).resolve(moved, length)
+            found = tuple(rule.bound(bandit.names, bandit.groups) for rule in moved)
             self._rules[key] = found
         return found
+
+    def _ways(self, asked: Asked, standing: Standing, free: list[int]) -> list[Arms]:
+        """Return the rounds among which is drawn: those a learner of rounds may play, or arms."""
+        learner = self.learner
+        if isinstance(learner, SharedRounds):
+            past = standing.history(self.version, asked.round)
+            return learner.ways(asked.round, past, self._mask(free), asked.plays)
+        return [(arm,) for arm in free]
+
+    def _mask(self, free: list[int]) -> tuple[bool, ...] | None:
+        count = len(self.version.arms)
+        return None if len(free) == count else tuple(arm in free for arm in range(count))
 
     # Who decides.
 
@@ -167,6 +192,8 @@ class Decider:
         self, asked: Asked, standing: Standing, state: list[int], free: list[int]
     ) -> tuple[Arms, str]:
         decide = self.version.settings.decide
+        if isinstance(self.learner, SharedRounds):
+            return self._learned_round(self.learner, asked, standing, free)
         if decide == "learner":
             return self._learned(asked, state, free)
         if decide == "plan":
@@ -193,11 +220,39 @@ class Decider:
         if len(self._tracks) >= _REMEMBERED:
             self._tracks.clear()
         self._tracks[asked.subject] = track
-        mask = None
-        if len(free) < len(state):
-            mask = tuple(arm in free for arm in range(len(state)))
-        arm = track.note = learner.decide(track, mask)
+        with self._paced(learner):
+            arm = track.note = learner.decide(track, self._mask(free))
         return (arm,), f"learned; worth up to {learner.bound():.3f} a round"
+
+    def _learned_round(
+        self, learner: SharedRounds, asked: Asked, standing: Standing, free: list[int]
+    ) -> tuple[Arms, str]:
+        state = standing.before(self.version, asked.round)
+        past, mask = standing.history(self.version, asked.round), self._mask(free)
+        try:
+            with self._paced(learner):
+                arms = learner.decide_round(state, asked.round, past, mask, asked.plays)
+        except LastSwitchError as error:
+            raise NoArmError(f"the rules leave no round: {error}") from error
+        if arms is None:
+            raise NoArmError(
+                f"no round may be played in round {asked.round} of {asked.subject!r}: what was "
+                "allowed leaves none from which all hard rules can be kept; allow more."
+            )
+        return arms, f"learned under rules; worth up to {learner.bound():.3f} a round"
+
+    @contextmanager
+    def _paced(self, learner: SharedRotation) -> Iterator[None]:
+        """Let a learner believe what it believed a moment ago: to think again takes a while."""
+        now = time.monotonic()
+        waits = learner.stale and now < self._thought + PAUSE
+        learner.stale = learner.stale and not waits
+        if learner.stale:
+            self._thought = now
+        try:
+            yield
+        finally:
+            learner.stale = learner.stale or waits
 
     def _planned(
         self, asked: Asked, standing: Standing, state: list[int], free: list[int]
@@ -256,13 +311,16 @@ class Decider:
         past = tuple(standing.history(self.version, asked.round))
         return capped, tuple(free), asked.plays, asked.round, past
 
-    def _holdout(self, round_: int, state: list[int], free: list[int], plays: int | None) -> Arms:
-        cycle, most = self.version.holdout_cycle, self._most(plays)
-        if cycle is not None:
-            arms = tuple(arm for arm in cycle[round_ % len(cycle)] if arm in free)[:most]
-            if arms:
-                return arms
-        return tuple(_longest_rested(free, state)[:most])
+    def _holdout(self, asked: Asked, state: list[int], free: list[int], ways: list[Arms]) -> Arms:
+        cycle, most = self.version.holdout_cycle, self._most(asked.plays)
+        turn = () if cycle is None else cycle[asked.round % len(cycle)]
+        if isinstance(self.learner, SharedRounds):
+            kept = tuple(sorted(turn))
+            rested = [sorted((state[arm] for arm in arms), reverse=True) for arms in ways]
+            longest = max(range(len(ways)), key=lambda k: (len(ways[k]), rested[k], -k), default=-1)
+            return kept if kept in ways and cycle is not None else ways[longest] if ways else ()
+        arms = tuple(arm for arm in turn if arm in free)[:most]
+        return arms or tuple(_longest_rested(free, state)[:most])
 
     def _holdout_words(self) -> str:
         return "round-robin" if self.version.holdout_cycle is None else "a fixed cycle"
@@ -275,14 +333,26 @@ class Decider:
 
 def make_learner(version: Version) -> SharedRotation:
     """Return the learner of a version, which has seen nothing yet."""
-    settings = version.settings
-    return SharedRotation(
-        len(version.arms),
-        initial=version.bandit.initial,
-        rewards=tuple(settings.rewards),
-        memory=settings.memory,
-        prior=prior_of(version),
-    )
+    settings, bandit = version.settings, version.bandit
+    known = {
+        "initial": bandit.initial,
+        "rewards": tuple(settings.rewards),
+        "memory": settings.memory,
+        "prior": prior_of(version),
+    }
+    rules = [rule for rule in bandit.rules if rule.resolved]
+    if not rules and bandit.plays == (1, 1):
+        return SharedRotation(len(version.arms), **known)
+    retired = [arm for arm, active in enumerate(version.active) if not active]
+    rules += [at_most(arm, 0, within=1) for arm in retired]
+    more = {name: getattr(bandit, name) for name in ("plays", "silence", "names", "groups")}
+    return SharedRounds(len(version.arms), rules=rules, **more, **known)
+
+
+def check_decider(version: Version) -> None:
+    """Refuse a version whose learner cannot keep its rules."""
+    if version.settings.decide == "learner":
+        make_learner(version)
 
 
 def _best_cycle(version: Version) -> tuple[Arms, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import secrets
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,7 @@ from lastswitch.service.answers import answer, body_of, problems, read_body
 from lastswitch.service.keys import Key
 from lastswitch.service.operations import Ask, Cancel, Confirm, Operation, Tell
 from lastswitch.service.problems import Problem
+from lastswitch.service.randomness import random_bytes
 from lastswitch.service.rotation import is_text
 from lastswitch.service.wire import (
     AskBody,
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from lastswitch.service.app import Service
 
 router = APIRouter(prefix="/v1")
+#: The longest name of a rotation, and id of a decision, in an address.
+LONGEST_PART = 64
 _IDEMPOTENCY = re.compile(r"[\x21-\x7e]{1,200}")
 
-RotationName = Annotated[str, Path(description="The rotation.", max_length=64)]
-DecisionId = Annotated[str, Path(description="The decision's id.", max_length=64)]
+RotationName = Annotated[str, Path(description="The rotation.", max_length=LONGEST_PART)]
+DecisionId = Annotated[str, Path(description="The decision's id.", max_length=LONGEST_PART)]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -158,13 +160,12 @@ def _ask(rotation: str, body: AskBody, key: str | None) -> Ask:
     for name in (body.subject, *(body.allowed or ())):
         if not is_text(name):
             raise Problem(422, "name", f"{name!r:.80} is no name: use letters that can be shown.")
-    if key is not None and not _IDEMPOTENCY.fullmatch(key):
+    if key is not None and not is_idempotency_key(key):
         raise Problem(422, "key", "an Idempotency-Key is up to 200 visible characters of ASCII.")
-    name = secrets.token_hex(16) if key is None else f"{rotation}\x1f{key}"
     asked = (body.subject, body.at, body.allowed, body.plays, body.confirm)
     return Ask(
         rotation=rotation,
-        id=_id_of(name),
+        id=_id_of(random_bytes(16) if key is None else _named(rotation, key)),
         keyed=key is not None,
         subject=body.subject,
         at=body.at,
@@ -175,9 +176,19 @@ def _ask(rotation: str, body: AskBody, key: str | None) -> Ask:
     )
 
 
-def _id_of(name: str) -> str:
-    """Return the id of the decision that a request of this name leads to."""
-    return base64.b32encode(sha256(name.encode()).digest()[:16]).decode().rstrip("=").lower()
+def is_idempotency_key(key: str) -> bool:
+    """Tell whether a key can name a request."""
+    return _IDEMPOTENCY.fullmatch(key) is not None
+
+
+def _named(rotation: str, key: str) -> bytes:
+    """Return what names the decision that a request with a key leads to."""
+    return sha256(f"{rotation}\x1f{key}".encode()).digest()[:16]
+
+
+def _id_of(name: bytes) -> str:
+    """Return the id of a decision."""
+    return base64.b32encode(name).decode().rstrip("=").lower()
 
 
 def _tell(name: str, reward: Any, scope: str | None) -> Tell:

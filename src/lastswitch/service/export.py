@@ -1,4 +1,4 @@
-"""The journal as JSON lines, and plays with their rewards as a log to fit curves to."""
+"""The journal as JSON lines and Parquet, and plays with their rewards as a log to fit curves to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import select
@@ -18,6 +19,8 @@ from lastswitch.service.database import Database
 from lastswitch.service.rotation import Version
 
 _AT_A_TIME = 2_000
+#: Rows of a group in a Parquet file.
+_GROUP = 50_000
 #: The columns of a log.
 COLUMNS = (
     *("subject", "time", "arm", "reward", "propensity"),
@@ -128,20 +131,56 @@ def _lines(batch: list[list[Any]]) -> bytes:
 
 
 def _parquet(database: Database, version: Version) -> Iterator[bytes]:
-    arrow, parquet = load_extra("pyarrow", "logs"), load_extra("pyarrow.parquet", "logs")
+    arrow = load_extra("pyarrow", "logs")
     text, number, whole = arrow.string(), arrow.float64(), arrow.int64()
     time = whole if version.calendar is None else arrow.timestamp("us", tz="UTC")
     kinds = (text, time, text, number, number, whole, whole, text, whole, text)
-    schema = arrow.schema(list(zip(COLUMNS, kinds, strict=True)))
-    buffer = io.BytesIO()
-    with parquet.ParquetWriter(buffer, schema) as writer:
-        batch: list[dict[str, Any]] = []
-        for row in log_rows(database, version):
-            if version.calendar is not None:
-                row["time"] = datetime.fromisoformat(row["time"])
-            batch.append(row)
-            if len(batch) >= 50_000:
-                writer.write_table(arrow.Table.from_pylist(batch, schema=schema))
-                batch = []
-        writer.write_table(arrow.Table.from_pylist(batch, schema=schema))
-    yield buffer.getvalue()
+    rows = log_rows(database, version)
+    if version.calendar is not None:
+        rows = ({**row, "time": datetime.fromisoformat(row["time"])} for row in rows)
+    return _parquet_of(rows, dict(zip(COLUMNS, kinds, strict=True)))
+
+
+def journal_parquet(lines: Iterator[dict[str, Any]]) -> Iterator[bytes]:
+    """Give lines of the journal as a Parquet file, piece by piece."""
+    arrow = load_extra("pyarrow", "logs")
+    text, number, whole, flag = arrow.string(), arrow.float64(), arrow.int64(), arrow.bool_()
+    kinds = {
+        **{"seq": whole, "at": number, "rotation": text, "kind": text, "id": text},
+        **{"version": whole, "subject": text, "round": whole, "arms": arrow.list_(text)},
+        **{"taus": arrow.list_(whole), "propensity": number, "by": text},
+        **{"would": arrow.list_(text), "reward": arrow.list_(number), "told": flag},
+    }
+    return _parquet_of(lines, kinds)
+
+
+def _parquet_of(rows: Iterator[dict[str, Any]], kinds: dict[str, Any]) -> Iterator[bytes]:
+    """Give rows as a Parquet file, piece by piece: no more than a group of them is held."""
+    arrow, parquet = load_extra("pyarrow", "logs"), load_extra("pyarrow.parquet", "logs")
+    schema, pieces = arrow.schema(list(kinds.items())), _Pieces()
+    with parquet.ParquetWriter(pieces, schema) as writer:
+        while batch := list(islice(rows, _GROUP)):
+            writer.write_table(arrow.Table.from_pylist(batch, schema=schema))
+            yield pieces.taken()
+    yield pieces.taken()
+
+
+class _Pieces(io.RawIOBase):
+    """A file that is read while it is written."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        """Say that it is written."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Take in a piece."""
+        self._parts.append(bytes(data))
+        return len(data)
+
+    def taken(self) -> bytes:
+        """Return what was written since."""
+        found, self._parts = b"".join(self._parts), []
+        return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from urllib.parse import unquote
 from lastswitch.service.keys import Key, Keys
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.problems import MEDIA, Problem
+from lastswitch.service.randomness import random_bytes
 
 log = logging.getLogger("lastswitch.service.requests")
 
@@ -82,7 +82,7 @@ class Gate:
             return
         began, headers = time.perf_counter(), dict(scope["headers"])
         given = headers.get(b"x-request-id", b"")
-        name = given if _ID.fullmatch(given) else secrets.token_hex(8).encode()
+        name = given if _ID.fullmatch(given) else random_bytes(8).hex().encode()
         scope["request_id"] = name.decode()
         status, begun = 500, False
 

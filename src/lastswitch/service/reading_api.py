@@ -41,6 +41,12 @@ _EXAMPLE = {
     "arms": [{"name": "jazz"}, {"name": "talk"}],
     "serve": {"decide": "learner", "holdout": 0.1, "window": "7d"},
 }
+_LINE = (
+    '{"seq": 7, "at": 1717394400.0, "rotation": "station", "kind": "play", '
+    '"id": "5rj6x2m7v4qk3c8wz1n0hyt9ab", "version": 1, "subject": "ann", "round": 12, '
+    '"arms": ["jazz"], "taus": [3], "propensity": 0.9, "by": "policy", "would": null, '
+    '"reward": null, "told": null}'
+)
 
 
 def _service(request: Request) -> Service:
@@ -164,7 +170,13 @@ def get_decision(
     summary="Read the journal",
     response_class=Response,
     responses={
-        200: {"content": {"application/x-ndjson": {}}, "description": "A JSON object a line."},
+        200: {
+            "content": {
+                "application/x-ndjson": {"example": _LINE},
+                "application/vnd.apache.parquet": {},
+            },
+            "description": "A JSON object, or a row of a Parquet file, a line.",
+        },
         **problems(404),
     },
 )
@@ -173,10 +185,19 @@ def get_journal(
     name: RotationName,
     after: After = 0,
     limit: Annotated[int | None, Query(ge=1, le=10**9, description="Lines at most.")] = None,
+    form: Annotated[
+        Literal["jsonl", "parquet"], Query(description="JSON lines, or a Parquet file.")
+    ] = "jsonl",
 ) -> Response:
-    """Return the journal as JSON lines, oldest first: the truth that everything follows from."""
+    """Return the journal, oldest line first: the truth that everything follows from."""
     version, service = _newest(request, name), _service(request)
     lines = export.journal_lines(service.database, version, after, limit)
+    if form == "parquet":
+        return StreamingResponse(
+            export.journal_parquet(lines),
+            media_type="application/vnd.apache.parquet",
+            headers={"content-disposition": f'attachment; filename="{name}.journal.parquet"'},
+        )
     return StreamingResponse(_encoded(lines), media_type="application/x-ndjson")
 
 
@@ -186,7 +207,11 @@ def get_journal(
     response_class=Response,
     responses={
         200: {
-            "content": {"application/vnd.apache.parquet": {}, "text/csv": {}},
+            "content": {
+                "application/vnd.apache.parquet": {},
+                "text/csv": {},
+                "application/x-ndjson": {},
+            },
             "description": "subject, time, arm, reward, propensity and more, a line per play.",
         },
         **problems(404),

@@ -133,10 +133,12 @@ def make_version(
     calendar = _calendar(spec.get("calendar"))
     _check_rules(bandit, calendar)
     if settings.decide == "learner" and bandit.plays[1] > 1:
-        raise ServiceError(
-            f"a learner plays one arm a round, and plays is {list(bandit.plays)}; decide by plan "
-            "or by cycle, or lower plays."
-        )
+        for rule in bandit.rules:
+            if not rule.resolved:
+                raise ServiceError(
+                    f"{rule!r} speaks of dates, and a learner of several plays a round keeps rules "
+                    "of rounds; say it with within or every, or decide by plan."
+                )
     active = tuple(name in by_name for name in arms)
     return Version(
         rotation=rotation,

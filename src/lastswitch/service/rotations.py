@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select
@@ -16,10 +17,11 @@ from sqlalchemy import Connection, delete, func, insert, select
 from lastswitch.errors import ServiceError
 from lastswitch.service import tables
 from lastswitch.service.database import Database
-from lastswitch.service.deciders import Decider
+from lastswitch.service.deciders import Asked, Decider, NoArmError, check_decider
 from lastswitch.service.operations import Line
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotation import Version, check_name, make_version, same_spec
+from lastswitch.service.subjects import Standing
 
 _journal, _version = tables.journal, tables.version
 #: Lines read at a time, and lines after which what was heard is written down.
@@ -41,7 +43,8 @@ def put_rotation(database: Database, name: str, spec: Mapping[str, Any]) -> tupl
 
     Returns the version, and whether it is new.
     """
-    make_version(check_name(name), 1, spec)  # refuse nonsense before it is anybody's turn
+    # Refuse nonsense, and rules that no learner can keep, before it is anybody's turn.
+    check_decider(make_version(check_name(name), 1, spec))
     with database.writing() as connection:
         found = connection.execute(
             select(_version).where(_version.c.rotation == name).order_by(_version.c.number.desc())
@@ -50,6 +53,7 @@ def put_rotation(database: Database, name: str, spec: Mapping[str, Any]) -> tupl
             return _version_of(found), False
         before = [] if found is None else json.loads(found.arms)
         version = make_version(name, 1 if found is None else found.number + 1, spec, before)
+        check_decider(version)
         if found is None:
             connection.execute(insert(tables.rotation), [{"name": name, "at": time.time()}])
         row = {
@@ -104,13 +108,18 @@ class Rotations:
         return sorted(found, key=lambda version: version.number)
 
     def start(self) -> None:
-        """Read everything there is: versions, snapshots, and the journal after them."""
+        """Read everything there is: versions, snapshots, and the journal after them.
+
+        From nothing: what an attempt had heard when the database went away would count twice.
+        """
+        self._versions, self._deciders = {}, {}
+        self._own.clear()
         with self.database.reading() as connection:
             self._read_versions(connection)
             head = connection.execute(select(func.coalesce(func.max(_journal.c.seq), 0))).scalar()
             for name, decider in self._deciders.items():
                 if decider.learner is not None:
-                    self._fold(connection, name, decider)
+                    _fold(connection, name, decider)
                     _warm(decider)
             self.seen = self._snapshot_at = int(head or 0)
 
@@ -124,7 +133,7 @@ class Rotations:
             if mark in self._own:
                 self._own.discard(mark)
             else:
-                self._hear(row.rotation, row)
+                _hear(self._known(row.rotation), row)
             self.seen = row.seq
         return len(rows)
 
@@ -183,9 +192,10 @@ class Rotations:
             return
         for row in connection.execute(select(_version).order_by(_version.c.number)):
             if (row.rotation, row.number) not in self._versions:
-                version = self._versions[row.rotation, row.number] = _version_of(row)
+                version = _version_of(row)
                 if dict(newest)[row.rotation] == row.number:
                     self._succeed(version)
+                self._versions[row.rotation, row.number] = version
 
     def _succeed(self, version: Version) -> None:
         before, decider = self._deciders.get(version.rotation), Decider(version)
@@ -194,52 +204,53 @@ class Rotations:
                 decider.learner.hear(before.learner.news())
             else:
                 with self.database.reading() as connection:
-                    self._fold(connection, version.rotation, decider, self.seen)
+                    _fold(connection, version.rotation, decider, self.seen)
             _warm(decider)
         self._deciders[version.rotation] = decider
 
-    def _fold(
-        self, connection: Connection, name: str, decider: Decider, until: int | None = None
-    ) -> None:
-        """Let a new learner hear the snapshot and the lines after it."""
-        assert decider.learner is not None
-        kept, after = tables.snapshot, 0
-        row = connection.execute(
-            select(kept).where(kept.c.rotation == name).order_by(kept.c.seq.desc())
-        ).first()
-        if row is not None and (until is None or row.seq <= until):
-            decider.learner.hear(json.loads(row.body))
-            after = row.seq
-        self._deciders[name] = decider
-        while True:
-            lines = _NEXT_LINES.where(_journal.c.rotation == name).where(_journal.c.seq > after)
-            if until is not None:
-                lines = lines.where(_journal.c.seq <= until)
-            rows = connection.execute(lines).all()
-            for row in rows:
-                self._hear(name, row)
-            if len(rows) < _AT_A_TIME:
-                return
-            after = rows[-1].seq
-
-    def _hear(self, name: str, row: Any) -> None:
+    def _known(self, name: str) -> Decider:
         decider = self._deciders.get(name)
         if decider is None:
             raise ServiceError(f"the journal speaks of a rotation {name!r} that is not there.")
-        if decider.learner is None:
+        return decider
+
+
+def _fold(connection: Connection, name: str, decider: Decider, until: int | None = None) -> None:
+    """Let a new learner hear the snapshot and the lines after it."""
+    assert decider.learner is not None
+    kept, after = tables.snapshot, 0
+    row = connection.execute(
+        select(kept).where(kept.c.rotation == name).order_by(kept.c.seq.desc())
+    ).first()
+    if row is not None and (until is None or row.seq <= until):
+        decider.learner.hear(json.loads(row.body))
+        after = row.seq
+    while True:
+        lines = _NEXT_LINES.where(_journal.c.rotation == name).where(_journal.c.seq > after)
+        if until is not None:
+            lines = lines.where(_journal.c.seq <= until)
+        rows = connection.execute(lines).all()
+        for row in rows:
+            _hear(decider, row)
+        if len(rows) < _AT_A_TIME:
             return
-        arms, taus = json.loads(row.arms), json.loads(row.taus)
-        if row.kind == "play":
-            for arm, tau in zip(arms, taus, strict=True):
-                decider.learner.played(arm, tau)
-        else:
-            for arm, tau, paid in zip(arms, taus, json.loads(row.reward), strict=True):
-                decider.learner.paid(arm, tau, paid)
+        after = rows[-1].seq
+
+
+def _hear(decider: Decider, row: Any) -> None:
+    if decider.learner is None:
+        return
+    arms, taus = json.loads(row.arms), json.loads(row.taus)
+    if row.kind == "play":
+        for arm, tau in zip(arms, taus, strict=True):
+            decider.learner.played(arm, tau)
+    else:
+        for arm, tau, paid in zip(arms, taus, json.loads(row.reward), strict=True):
+            decider.learner.paid(arm, tau, paid)
 
 
 def _warm(decider: Decider) -> None:
     """Decide once for nobody, so that kernels are compiled before anyone waits for them."""
-    from lastswitch.learning.tracks import Track
-
-    if decider.learner is not None:
-        decider.learner.decide(Track(decider.version.bandit.initial))
+    with suppress(NoArmError):
+        decider.decide(Asked("", "", 0), Standing())
+    decider.forget("")

@@ -26,6 +26,9 @@ from lastswitch.service.keys import count_keys, make_key
 from lastswitch.service.rotation import plain
 from lastswitch.service.rotations import put_rotation
 
+#: Seconds after which a thread lets another have the interpreter: the one that commits asks for it
+#: many times between two waits for the disk, and should not wait for whole answers to be written.
+_SWITCH = 0.0005
 #: How worker processes are told what to serve.
 _SETTINGS = "LASTSWITCH_SERVE"
 
@@ -111,6 +114,7 @@ def run(
             log_level="warning",
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # the gate tells who came through a proxy
             timeout_graceful_shutdown=10,
             backlog=4096,
         )
@@ -119,6 +123,7 @@ def run(
 def from_environment() -> Any:
     """Return the application that a worker process serves."""
     settings = json.loads(os.environ[_SETTINGS])
+    sys.setswitchinterval(_SWITCH)
     level = logging.INFO if settings["verbose"] else logging.WARNING
     logging.basicConfig(level=level, stream=sys.stderr, format="%(message)s")
     access = Access(tuple(settings["hosts"]), settings["loopback"], Limits(**settings["limits"]))

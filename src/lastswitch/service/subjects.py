@@ -54,6 +54,12 @@ class Standing:
         taus = [state[arm] for arm in arms]
         self.state = [min(t, 0) - 1 if i in arms else max(t, 0) + 1 for i, t in enumerate(state)]
         self.next = round_ + 1
-        kept = self.next - version.look_back
-        self.recent = [entry for entry in (*self.recent, (round_, tuple(arms))) if entry[0] >= kept]
+        self.recent = self._kept([*self.recent, (round_, tuple(arms))], version.look_back)
         return taus
+
+    def _kept(self, rounds: list[Played], look_back: int) -> list[Played]:
+        """Return the rounds that rules can see, and one before: it tells that the rest was idle."""
+        if not look_back:
+            return []
+        seen = [number >= (self.next or 0) - look_back for number, _ in rounds]
+        return rounds[max(0, seen.index(True) - 1) :]

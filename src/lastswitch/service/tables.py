@@ -147,7 +147,11 @@ snapshot = Table(
     Column("body", Text, nullable=False),
 )
 
-#: The journal is append-only, whoever asks.
+#: What changes as decisions are made.
+PLAYING = (subject, decision, alias, journal)
+
+#: The journal is append-only, whoever asks. On PostgreSQL, rows that are not as they were read end
+#: a transaction from within.
 GUARDS = {
     "sqlite": [
         f"CREATE TRIGGER IF NOT EXISTS journal_keeps_{verb} BEFORE {verb} ON journal "
@@ -159,5 +163,8 @@ GUARDS = {
         "$$ BEGIN RAISE EXCEPTION 'the journal is append-only'; END $$",
         "CREATE OR REPLACE TRIGGER journal_keeps BEFORE UPDATE OR DELETE ON journal "
         "FOR EACH ROW EXECUTE FUNCTION journal_keeps()",
+        "CREATE OR REPLACE FUNCTION rows_were(changed bigint, wanted bigint) RETURNS void "
+        "LANGUAGE plpgsql AS $$ BEGIN IF changed <> wanted THEN RAISE EXCEPTION "
+        "'another worker came first' USING ERRCODE = 'serialization_failure'; END IF; END $$",
     ],
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
@@ -197,6 +198,7 @@ def decision_view(decision: Decision, version: Version) -> dict[str, Any]:
     }
 
 
+@lru_cache(4096)  # what is committed together was asked at the same moment
 def moment(seconds: float) -> str:
     """Return a moment as RFC 3339 says.
 

@@ -14,18 +14,19 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 from sqlalchemy import select
-from sqlalchemy.exc import SQLAlchemyError
 
 from lastswitch.service import tables
+from lastswitch.service.channels import ConflictError, open_channel
+from lastswitch.service.checkpoints import Checkpoints
 from lastswitch.service.contract import Work
 from lastswitch.service.database import Database, is_away, is_conflict
 from lastswitch.service.operations import Answer, Close, Operation
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
-from lastswitch.service.store import ConflictError, count_subjects, flush, load
+from lastswitch.service.store import changes, count_subjects, load
 
 log = logging.getLogger("lastswitch.service")
 
@@ -39,14 +40,15 @@ _SWEPT = 500
 
 #: What an operation is answered with: a status and a body.
 Reply = tuple[int, Any]
+#: Whom to answer: a future of an event loop, or the queue of a thread that waits.
+To = Union["asyncio.Future[list[Reply]]", "queue.SimpleQueue[list[Reply] | Exception]"]
 
 
 class Waiting(NamedTuple):
     """Operations of one request, and whom to answer."""
 
     operations: Sequence[Operation]
-    answer: Callable[[list[Reply] | Exception], None]
-    since: float
+    answer: To
 
 
 class Worker:
@@ -77,7 +79,8 @@ class Worker:
         self.counted = {"decisions": 0, "rewards": 0, "commits": 0, "conflicts": 0, "away": 0}
         #: Called with every batch of lines once they are committed.
         self.listeners: list[Callable[[list[Any]], None]] = []
-        self._render = render
+        self._render, self._channel = render, open_channel(database)
+        self._checkpoints = Checkpoints(database)
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="lastswitch-store", daemon=True)
         self._looked = self._swept = self._surveyed = 0.0
@@ -85,6 +88,7 @@ class Worker:
 
     def start(self) -> None:
         """Read the journal, then answer."""
+        self._checkpoints.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -92,22 +96,18 @@ class Worker:
         self._queue.put(None)
         if self._thread.is_alive():
             self._thread.join()
+        self._checkpoints.stop()
 
     def submit(self, operations: Sequence[Operation]) -> asyncio.Future[list[Reply]]:
         """Return, from the event loop, a future of the replies."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[list[Reply]] = loop.create_future()
-
-        def answer(found: list[Reply] | Exception) -> None:
-            loop.call_soon_threadsafe(_settle, future, found)
-
-        self._queue.put(Waiting(operations, answer, time.monotonic()))
+        future: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
+        self._queue.put(Waiting(operations, future))
         return future
 
     def do(self, operations: Sequence[Operation]) -> list[Reply]:
         """Do operations from any other thread, and wait for the replies."""
         done: queue.SimpleQueue[list[Reply] | Exception] = queue.SimpleQueue()
-        self._queue.put(Waiting(operations, done.put, time.monotonic()))
+        self._queue.put(Waiting(operations, done))
         found = done.get()
         if isinstance(found, Exception):
             raise found
@@ -145,6 +145,7 @@ class Worker:
             self.rotations.snapshot(force=True)
         except Exception as error:
             log.warning("no snapshot at the end: %s", type(error).__name__)
+        self._channel.close()
 
     def _ended(self) -> bool:
         """Tell whether to give up starting; what waits is told that nothing is ready."""
@@ -152,7 +153,8 @@ class Worker:
             item = self._queue.get()
             if item is None:
                 return True
-            item.answer(Problem(503, "starting", "the journal cannot be read; try again later."))
+            away = Problem(503, "starting", "the journal cannot be read; try again later.")
+            _answer_all([(item.answer, away)])
         return False
 
     def _gather(self) -> tuple[list[Waiting], bool]:
@@ -180,24 +182,26 @@ class Worker:
         except Exception as error:
             if not isinstance(error, Problem):
                 log.exception("cannot commit")
-            for item in batch:
-                item.answer(error)
+            _answer_all([(item.answer, error) for item in batch])
             return
+        answers: list[tuple[To, list[Reply] | Exception]] = []
         at = 0
         for item in batch:
-            item.answer(replies[at : at + len(item.operations)])
+            answers.append((item.answer, replies[at : at + len(item.operations)]))
             at += len(item.operations)
+        _answer_all(answers)
 
     def _commit(self, operations: Sequence[Operation]) -> list[Reply]:
         """Do operations until they are committed."""
         began, tries = time.monotonic(), 0
+        errors: tuple[type[Exception], ...] = (ConflictError, *self.database.errors)
         while True:
             work = self._work()
             try:
                 replies = self._try(work, operations, tries)
-            except (ConflictError, SQLAlchemyError) as error:
+            except errors as error:
                 self.rotations.undone(work.lines)
-                away = is_away(error) if isinstance(error, SQLAlchemyError) else False
+                away = is_away(error)
                 if not away and not isinstance(error, ConflictError) and not is_conflict(error):
                     raise
                 tries += 1
@@ -216,18 +220,17 @@ class Worker:
             return replies
 
     def _try(self, work: Work, operations: Sequence[Operation], tries: int) -> list[Reply]:
+        channel = self._channel
         if tries >= 2:
-            with self.database.writing() as connection:
-                load(connection, work, operations, again=True)
+            with channel.turn():
+                load(channel.fetch_held, work, operations, again=True)
                 replies = self._do(work, operations)
-                flush(connection, work)
+                channel.write_held(changes(work))
             return replies
-        with self.database.reading() as connection:
-            load(connection, work, operations, again=tries > 0)
+        load(channel.fetch, work, operations, again=tries > 0)
         replies = self._do(work, operations)
         if work.lines or work.new_aliases:
-            with self.database.writing() as connection:
-                flush(connection, work)
+            channel.write(changes(work))
         return replies
 
     def _do(self, work: Work, operations: Sequence[Operation]) -> list[Reply]:
@@ -284,10 +287,23 @@ class Worker:
             self._commit(late)
 
 
-def _settle(future: asyncio.Future[list[Reply]], found: list[Reply] | Exception) -> None:
-    if future.cancelled():
-        return
-    if isinstance(found, Exception):
-        future.set_exception(found)
-    else:
-        future.set_result(found)
+def _answer_all(answers: Sequence[tuple[To, list[Reply] | Exception]]) -> None:
+    """Answer everybody, each event loop in one go: to wake it costs more than to answer."""
+    loops: dict[asyncio.AbstractEventLoop, list[Any]] = {}
+    for to, found in answers:
+        if isinstance(to, queue.SimpleQueue):
+            to.put(found)
+        else:
+            loops.setdefault(to.get_loop(), []).append((to, found))
+    for loop, settled in loops.items():
+        loop.call_soon_threadsafe(_settle, settled)
+
+
+def _settle(answers: list[tuple[asyncio.Future[list[Reply]], list[Reply] | Exception]]) -> None:
+    for future, found in answers:
+        if future.done():  # whoever asked is gone
+            continue
+        if isinstance(found, Exception):
+            future.set_exception(found)
+        else:
+            future.set_result(found)
