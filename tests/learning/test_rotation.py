@@ -199,7 +199,7 @@ def test_a_retired_arm_is_neither_waited_for_nor_played(tmp_path):
         policy.tell(pull.id, bandit.sample(pull.arm, pull.tau, rng))
     assert 0 not in arms
     assert np.mean(np.array(arms[200:]) == 1) > 0.8
-    assert policy.bound() < 0.8
+    assert policy.bound < 0.8
     policy.retire(1)
     with pytest.raises(PolicyError, match="not enough left"):
         policy.retire(2)
@@ -231,10 +231,10 @@ def test_the_bound_falls_towards_the_optimum():
     """What the optimistic tables promise shrinks as they learn, and stays above the truth."""
     bandit = two_arms()
     policy = RotationUCB(2, initial=-1)
-    before = policy.bound()
+    before = policy.bound
     ls.simulate(bandit, policy, 4000, 0)
     truth = ls.optimal_average(bandit).value
-    assert truth <= policy.bound() < 0.8 * before
+    assert truth <= policy.bound < 0.8 * before
 
 
 def test_looking_at_the_bound_changes_nothing():
@@ -248,6 +248,6 @@ def test_looking_at_the_bound_changes_nothing():
             arms.append(pull.arm)
             policy.tell(pull.id, float(rng.random() < 0.5))
             if look:
-                assert 0 < policy.bound() <= 1 + 1e-9
+                assert 0 < policy.bound <= 1 + 1e-9
         runs.append(arms)
     assert runs[0] == runs[1]

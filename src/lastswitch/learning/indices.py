@@ -18,13 +18,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from lastswitch._arrays import FloatArray
 from lastswitch._kernels import jit
 
-Floats: TypeAlias = NDArray[np.float64]
 #: counts, sums, squares, level → values.
-Index: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
+Index: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
 
 _NEWTON_STEPS = 40
 _TINY = 1e-12
@@ -32,7 +32,7 @@ _TINY = 1e-12
 _NEAR = 1e-15
 
 
-def exploration_level(counts: ArrayLike, plays: float, seen: int, alpha: float = 0.4) -> Floats:
+def exploration_level(counts: ArrayLike, plays: float, seen: int, alpha: float = 0.4) -> FloatArray:
     """Return α log(1 + (plays + 1)/(n · seen)) for each entry, infinite where n = 0.
 
     Examples
@@ -42,11 +42,11 @@ def exploration_level(counts: ArrayLike, plays: float, seen: int, alpha: float =
     """
     with np.errstate(divide="ignore"):
         ratio = (plays + 1.0) / (np.asarray(counts, dtype=float) * max(1, seen))
-    level: Floats = alpha * np.log1p(ratio)
+    level: FloatArray = alpha * np.log1p(ratio)
     return level
 
 
-def ucb1(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, level: ArrayLike) -> Floats:
+def ucb1(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, level: ArrayLike) -> FloatArray:
     """Return mean + √(level / 2n), the index of Auer, Cesa-Bianchi & Fischer (2002).
 
     Their √(2 log t / n) is this one at level 4 log t; by Pinsker's inequality it is never below
@@ -63,7 +63,7 @@ def ucb1(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, level: ArrayLik
 
 def empirical_bernstein(
     counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, level: ArrayLike
-) -> Floats:
+) -> FloatArray:
     """Return mean + √(2 V level / n) + 3 level / n, as Audibert, Munos & Szepesvári (2009).
 
     V is the empirical variance: an entry that always pays the same is trusted sooner.
@@ -80,7 +80,7 @@ def empirical_bernstein(
     return np.where(n > 0, np.minimum(1.0, mean + doubt), 1.0)
 
 
-def kl_ucb(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, level: ArrayLike) -> Floats:
+def kl_ucb(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, level: ArrayLike) -> FloatArray:
     """Return the largest q ≤ 1 with n · kl(mean, q) ≤ level (Garivier & Cappé 2011).
 
     Examples
@@ -94,7 +94,7 @@ def kl_ucb(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, level: ArrayL
 
 def thompson(
     counts: ArrayLike, sums: ArrayLike, squares: ArrayLike, rng: np.random.Generator
-) -> Floats:
+) -> FloatArray:
     """Draw each entry from Beta(1 + sum, 1 + n − sum), its posterior under a uniform prior.
 
     Rewards that are not 0 or 1 count as a fraction of a success.
@@ -176,7 +176,7 @@ def kl_upper_reference(mean: float, budget: float) -> float:
 
 
 @jit
-def kl_upper_kernel(means: Floats, counts: Floats, levels: Floats) -> Floats:
+def kl_upper_kernel(means: FloatArray, counts: FloatArray, levels: FloatArray) -> FloatArray:
     """Apply :func:`kl_upper` to flat arrays; an entry never seen is worth 1."""
     values = np.ones(means.size)
     for k in range(means.size):
@@ -185,13 +185,15 @@ def kl_upper_kernel(means: Floats, counts: Floats, levels: Floats) -> Floats:
     return values
 
 
-def _means(counts: ArrayLike, sums: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats, Floats]:
+def _means(
+    counts: ArrayLike, sums: ArrayLike, level: ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return counts, means clipped to [0, 1], and levels, as arrays of one shape."""
     n = np.asarray(counts, dtype=float)
     mean = np.clip(np.asarray(sums, dtype=float) / _safe(n), 0.0, 1.0)
     return n, mean, np.where(n > 0, level, 0.0)
 
 
-def _safe(counts: Floats) -> Floats:
+def _safe(counts: FloatArray) -> FloatArray:
     """Return counts fit to divide by."""
     return np.where(counts > 0, counts, 1.0)

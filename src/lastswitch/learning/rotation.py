@@ -306,8 +306,9 @@ class RotationUCB(OptimisticTables, Policy):
         """Forget a play whose reward will never come."""
         self._out[self._cell(pull.arm, pull.tau)] -= 1.0
 
+    @property
     def bound(self) -> float:
-        """Return the most any schedule could earn per round if the optimistic tables were true.
+        """The most any schedule could earn per round if the optimistic tables were true.
 
         The tables are those of the latest plan, so asking changes nothing; before any, it is 1.
         """

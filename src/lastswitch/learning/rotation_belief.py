@@ -41,8 +41,8 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray
 from lastswitch._kernels import inner, jit
-from lastswitch.learning.indices import Floats
 
 #: How likely the pay changes from one state to the next: rarely, often, nearly always.
 HAZARDS = (0.2, 0.6, 0.9)
@@ -116,7 +116,7 @@ def _log_beta(n: float, s: float) -> float:
 
 
 @jit
-def segment_likelihoods(n: Floats, s: Floats) -> Floats:
+def segment_likelihoods(n: FloatArray, s: FloatArray) -> FloatArray:
     """Return the log-likelihood of one pay for the states seen from i to before j.
 
     ``n`` and ``s`` are cumulative along the states seen, from 0.
@@ -131,8 +131,13 @@ def segment_likelihoods(n: Floats, s: Floats) -> Floats:
 
 @jit
 def segment_weights(
-    likely: Floats, before: NDArray[np.int64], hazards: Floats, streaks: int, first: int, even: int
-) -> Floats:
+    likely: FloatArray,
+    before: NDArray[np.int64],
+    hazards: FloatArray,
+    streaks: int,
+    first: int,
+    even: int,
+) -> FloatArray:
     """Return how likely each segment, from one place on the axis to another, is one of the cut.
 
     ``likely`` is of :func:`segment_likelihoods`, and ``before[p]`` how many states before place p
@@ -189,7 +194,13 @@ def _cell_at(place: int, streaks: int) -> int:
 
 @inner
 def _solve(
-    mean: float, start: float, a: Floats, b: Floats, log_beta: Floats, scale: Floats, kept: int
+    mean: float,
+    start: float,
+    a: FloatArray,
+    b: FloatArray,
+    log_beta: FloatArray,
+    scale: FloatArray,
+    kept: int,
 ) -> float:
     """Return the U > mean at which U - mean = Σ scale · E[(μ - U)₊]; at most 1.
 
@@ -212,7 +223,7 @@ def _solve(
 
 
 @inner
-def _components(count: Floats, total: Floats) -> tuple[Floats, Floats]:
+def _components(count: FloatArray, total: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return mean and deviation of the pay of the states seen from i to before j."""
     places = count.size
     mean, deviation = np.empty((places, places)), np.empty((places, places))
@@ -227,17 +238,17 @@ def _components(count: Floats, total: Floats) -> tuple[Floats, Floats]:
 
 @inner
 def _keep_parts(
-    together: Floats,
-    pay: Floats,
-    deviation: Floats,
-    count: Floats,
-    total: Floats,
-    likely: Floats,
+    together: FloatArray,
+    pay: FloatArray,
+    deviation: FloatArray,
+    count: FloatArray,
+    total: FloatArray,
+    likely: FloatArray,
     low: int,
     high: int,
     later: float,
     mean: float,
-    parts: Floats,
+    parts: FloatArray,
 ) -> int:
     """Fill in (a, b, log B, scale) of the components that matter to a state; return how many.
 
@@ -276,7 +287,13 @@ def _keep_parts(
 
 @jit
 def believe(
-    n: Floats, s: Floats, streaks: int, profit: float, arms: int, values: Floats, means: Floats
+    n: FloatArray,
+    s: FloatArray,
+    streaks: int,
+    profit: float,
+    arms: int,
+    values: FloatArray,
+    means: FloatArray,
 ) -> None:
     """Fill in the index and the mean of one arm's cells; those to be seen first are worth 1.
 
@@ -346,13 +363,13 @@ def believe(
 
 @jit
 def believe_arms(
-    n: Floats,
-    s: Floats,
+    n: FloatArray,
+    s: FloatArray,
     streaks: int,
     depths: NDArray[np.int64],
     profit: float,
     again: NDArray[np.bool_],
-    values: Floats,
+    values: FloatArray,
 ) -> None:
     """Fill in the rows of the arms ``again``: the index of each cell, 1 where it is to be seen."""
     means = np.empty(n.shape[1])
@@ -363,8 +380,8 @@ def believe_arms(
 
 
 def segment_weights_reference(
-    n: Floats, s: Floats, hazards: Sequence[float], streaks: int, first: int, even: int
-) -> Floats:
+    n: FloatArray, s: FloatArray, hazards: Sequence[float], streaks: int, first: int, even: int
+) -> FloatArray:
     """Say what :func:`segment_weights` means: list every cut of the axis, weigh it, add it up.
 
     ``n`` and ``s`` are by place, not cumulative.
@@ -389,8 +406,8 @@ def segment_weights_reference(
 
 
 def believe_reference(
-    n: Floats, s: Floats, streaks: int, profit: float, arms: int
-) -> tuple[Floats, Floats]:
+    n: FloatArray, s: FloatArray, streaks: int, profit: float, arms: int
+) -> tuple[FloatArray, FloatArray]:
     """Say what :func:`believe` means, by enumeration, exact distributions and bisection.
 
     Returns the index and the mean of each cell, 1 and NaN where it is to be seen first.

@@ -21,8 +21,8 @@ Cells are those of :mod:`lastswitch.learning.rotation_price`.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import inner, jit
 
 #: Cycles are at most so long.
@@ -31,9 +31,6 @@ LONGEST = 48
 _SHORT, _FEW = 4, 3_000
 _EQUAL = 1e-9
 _NEVER = -1_000_000
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @inner
@@ -44,7 +41,12 @@ def _cell_after(gap: int, run: int, streaks: int, depth: int) -> int:
 
 @jit
 def cycle_pay(
-    values: Floats, streaks: int, depths: Ints, cycle: Ints, last: Ints, run: Ints
+    values: FloatArray,
+    streaks: int,
+    depths: IntArray,
+    cycle: IntArray,
+    last: IntArray,
+    run: IntArray,
 ) -> float:
     """Return what one round of ``cycle`` pays when it is played for ever.
 
@@ -66,7 +68,9 @@ def cycle_pay(
 
 
 @jit
-def cycle_bias(values: Floats, streaks: int, depths: Ints, cycle: Ints, pay: float) -> Floats:
+def cycle_bias(
+    values: FloatArray, streaks: int, depths: IntArray, cycle: IntArray, pay: float
+) -> FloatArray:
     """Return the bias of each place of ``cycle``, of that pay, up to a constant."""
     length, n_arms = cycle.size, values.shape[0]
     last, run = np.full(n_arms, _NEVER), np.empty(n_arms, np.int64)
@@ -85,15 +89,15 @@ def cycle_bias(values: Floats, streaks: int, depths: Ints, cycle: Ints, pay: flo
 
 @jit
 def enter(
-    values: Floats,
+    values: FloatArray,
     streaks: int,
-    depths: Ints,
-    cells: Ints,
-    cycle: Ints,
+    depths: IntArray,
+    cells: IntArray,
+    cycle: IntArray,
     pay: float,
-    bias: Floats,
-    last: Ints,
-    run: Ints,
+    bias: FloatArray,
+    last: IntArray,
+    run: IntArray,
 ) -> tuple[float, int]:
     """Return what entering ``cycle``, of that pay, earns above it, and the best place to enter."""
     length = cycle.size
@@ -127,7 +131,9 @@ def enter(
 
 
 @jit
-def improved(values: Floats, streaks: int, depths: Ints, start: Ints) -> tuple[Ints, float]:
+def improved(
+    values: FloatArray, streaks: int, depths: IntArray, start: IntArray
+) -> tuple[IntArray, float]:
     """Return a cycle no change of one place improves, from ``start``, and its pay.
 
     A change replaces an arm, leaves a place out or puts one in.
@@ -180,7 +186,13 @@ def improved(values: Floats, streaks: int, depths: Ints, start: Ints) -> tuple[I
 
 @inner
 def _pair(
-    values: Floats, streaks: int, depths: Ints, cycle: Ints, best: float, last: Ints, run: Ints
+    values: FloatArray,
+    streaks: int,
+    depths: IntArray,
+    cycle: IntArray,
+    best: float,
+    last: IntArray,
+    run: IntArray,
 ) -> float:
     """Change two places of ``cycle`` at once where that pays more than ``best``; return its pay."""
     n_arms, length = values.shape[0], cycle.size
@@ -198,7 +210,9 @@ def _pair(
 
 
 @inner
-def _polished(values: Floats, streaks: int, depths: Ints, start: Ints) -> tuple[Ints, float]:
+def _polished(
+    values: FloatArray, streaks: int, depths: IntArray, start: IntArray
+) -> tuple[IntArray, float]:
     """Return a cycle that no change of one place improves nor, if it is short, one of two."""
     n_arms = values.shape[0]
     last, run = np.empty(n_arms, np.int64), np.empty(n_arms, np.int64)
@@ -212,7 +226,7 @@ def _polished(values: Floats, streaks: int, depths: Ints, start: Ints) -> tuple[
 
 
 @inner
-def _best_of_length(values: Floats, streaks: int, depths: Ints, length: int) -> Ints:
+def _best_of_length(values: FloatArray, streaks: int, depths: IntArray, length: int) -> IntArray:
     """Return the best of all cycles of ``length``."""
     n_arms = values.shape[0]
     last, run = np.empty(n_arms, np.int64), np.empty(n_arms, np.int64)
@@ -233,8 +247,8 @@ def _best_of_length(values: Floats, streaks: int, depths: Ints, length: int) -> 
 
 @jit
 def search_cycle(
-    values: Floats, streaks: int, depths: Ints, known: Ints, plan: Ints
-) -> tuple[Ints, float]:
+    values: FloatArray, streaks: int, depths: IntArray, known: IntArray, plan: IntArray
+) -> tuple[IntArray, float]:
     """Return the best cycle found and its pay.
 
     The search starts from the cycle ``known``, from the end of ``plan`` that is best as a cycle,

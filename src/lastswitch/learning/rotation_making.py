@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import announce
 from lastswitch.learning.checks import check_cells
-from lastswitch.learning.indices import INDICES, Floats, exploration_level, thompson
+from lastswitch.learning.indices import INDICES, exploration_level, thompson
 from lastswitch.learning.policy import Mask
 from lastswitch.learning.rotation_belief import PROFIT, believe_arms
-from lastswitch.learning.rotation_cycle import LONGEST, Ints, cycle_pay, search_cycle
+from lastswitch.learning.rotation_cycle import LONGEST, cycle_pay, search_cycle
 from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
 from lastswitch.learning.rotation_pooling import (
     MOST_WEIGHED,
@@ -147,7 +148,7 @@ class OptimisticTables:
             self._cycle_pay = cycle_pay(*tables, known, *np.empty((2, self.n_arms), np.int64))
         self._cycle = known
 
-    def _ahead(self, cells: Ints, allowed: Mask | None, rounds: int) -> Ints:
+    def _ahead(self, cells: IntArray, allowed: Mask | None, rounds: int) -> IntArray:
         """Return the best plays found from ``cells``, so many rounds of them."""
         plan = np.empty(rounds, np.int64)
         free = self._alive if allowed is None else allowed
@@ -181,7 +182,7 @@ class OptimisticTables:
         self._tabulate((n, s, s), np.ones(self.n_arms, np.bool_))
 
     def _tabulate(
-        self, seen: tuple[Floats, Floats, Floats], again: NDArray[np.bool_]
+        self, seen: tuple[FloatArray, FloatArray, FloatArray], again: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Make the tables of the arms ``again``, deepening where asked; return which were made."""
         changed = again
@@ -192,13 +193,15 @@ class OptimisticTables:
             changed = changed | again
         return changed
 
-    def _believe(self, seen: tuple[Floats, Floats, Floats], again: NDArray[np.bool_]) -> Floats:
+    def _believe(
+        self, seen: tuple[FloatArray, FloatArray, FloatArray], again: NDArray[np.bool_]
+    ) -> FloatArray:
         """Return the optimistic value of each (arm, cell), made anew for the arms ``again``."""
         streaks = self.streak_depth
         plays, states = float(seen[0].sum()), int(np.count_nonzero(seen[0]))
         if self.index == "reservation":
             counts, sums, _ = gathered(*seen, STREAKS, streaks, self.depths)
-            values: Floats = np.ones_like(counts)
+            values: FloatArray = np.ones_like(counts)
             values[:, : self.values.shape[1]] = self.values
             profit = PROFIT * plays / max(1, states)
             believe_arms(counts, sums, streaks, self.depths, profit, again, values)
@@ -223,7 +226,7 @@ class OptimisticTables:
         self._plans.clear()
         return float(price)
 
-    def _deepen(self, n: Floats, s: Floats, price: float) -> NDArray[np.bool_]:
+    def _deepen(self, n: FloatArray, s: FloatArray, price: float) -> NDArray[np.bool_]:
         """Deepen the tables of the arms whose data ask for it; return which were."""
         asked = np.zeros(self.n_arms, np.bool_)
         for arm, depth in enumerate(self._depth_list):
@@ -271,6 +274,6 @@ class OptimisticTables:
                 self.squares[first:, state] += paid  # as rewards of 0 or 1
 
 
-def _view(table: Floats) -> Any:
+def _view(table: FloatArray) -> Any:
     """Return a flat view of ``table`` whose entries are plain floats."""
     return memoryview(table.reshape(-1))  # type: ignore[arg-type]

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch.errors import PolicyError
-from lastswitch.learning.indices import Floats
 
 #: Strengths tried, from none to all.
 STRENGTHS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, math.inf)
@@ -49,7 +49,7 @@ def add_own(own: list[Any], cell: int, reward: float) -> None:
     own += [cell, 1.0, reward]
 
 
-def own_tables(own: Sequence[Any] | None, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+def own_tables(own: Sequence[Any] | None, shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
     """Return counts and sums per (arm, raw state) of one subject."""
     n, s = np.zeros(math.prod(shape)), np.zeros(math.prod(shape))
     if own:
@@ -78,8 +78,8 @@ def check_own(own: Any, cells: int) -> None:
 
 
 def mixed(
-    own: tuple[Floats, Floats], common: tuple[Floats, Floats], strength: float
-) -> tuple[Floats, Floats]:
+    own: tuple[FloatArray, FloatArray], common: tuple[FloatArray, FloatArray], strength: float
+) -> tuple[FloatArray, FloatArray]:
     """Return counts and sums for one subject: its own, and as much of the others' as counts.
 
     Examples
@@ -96,7 +96,7 @@ def mixed(
 
 
 def likeliest_strength(
-    subjects: Sequence[tuple[Floats, Floats]], common: tuple[Floats, Floats]
+    subjects: Sequence[tuple[FloatArray, FloatArray]], common: tuple[FloatArray, FloatArray]
 ) -> int:
     """Return which of `STRENGTHS` makes the subjects' own rewards least surprising.
 
@@ -126,7 +126,7 @@ def likeliest_strength(
     return int(np.flatnonzero(likely >= likely.max() - _ABOUT)[-1])
 
 
-def _share(others: Floats, strength: float) -> Floats:
+def _share(others: FloatArray, strength: float) -> FloatArray:
     """Return which part of others' rewards counts."""
     if math.isinf(strength):
         return np.ones_like(others)

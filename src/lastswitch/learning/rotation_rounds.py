@@ -13,12 +13,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import jit
 from lastswitch.learning.rotation_lookahead import _idle, _keep, _played
 from lastswitch.learning.rotation_price import best_cycle, potentials
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _BISECTIONS = 30
 
 
@@ -34,24 +33,24 @@ def _mixed(counter: int, state: int) -> np.uint64:
 
 @jit
 def look_ahead_rounds(
-    values: Floats,
-    worth: Floats,
+    values: FloatArray,
+    worth: FloatArray,
     streaks: int,
-    depths: Ints,
-    start: Ints,
+    depths: IntArray,
+    start: IntArray,
     choices: NDArray[np.bool_],
     free: NDArray[np.bool_],
-    empty: Floats,
-    memory: Ints,
-    events: Ints,
-    first: Ints,
-    n_events: Ints,
-    after: Ints,
-    wrong: Ints,
-    costs: Floats,
+    empty: FloatArray,
+    memory: IntArray,
+    events: IntArray,
+    first: IntArray,
+    n_events: IntArray,
+    after: IntArray,
+    wrong: IntArray,
+    costs: FloatArray,
     keys: NDArray[np.uint64],
     width: int,
-    plan: Ints,
+    plan: IntArray,
 ) -> int:
     """Fill ``plan`` with the best choices found; return for how many rounds there are any.
 
@@ -142,12 +141,12 @@ def look_ahead_rounds(
 
 @jit
 def price_places(
-    values: Floats,
+    values: FloatArray,
     streaks: int,
-    depths: Ints,
+    depths: IntArray,
     places: float,
     floor: float,
-    out: Floats,
+    out: FloatArray,
 ) -> tuple[float, float]:
     """Fill ``out`` with all arms' potentials; return the price of a place and Σ g_i.
 
@@ -171,8 +170,8 @@ def price_places(
 
 
 def look_ahead_rounds_reference(
-    values: Floats,
-    worth: Floats,
+    values: FloatArray,
+    worth: FloatArray,
     streaks: int,
     depths: Sequence[int],
     start: Sequence[int],

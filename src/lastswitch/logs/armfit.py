@@ -8,9 +8,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray
 from lastswitch.curves import Curve
 from lastswitch.intervals import Interval
-from lastswitch.logs.counts import Counts, Floats
+from lastswitch.logs.counts import Counts
 from lastswitch.logs.estimates import (
     Estimate,
     Evidence,
@@ -105,8 +106,8 @@ class Pays(NamedTuple):
     nobody pulls.
     """
 
-    values: Floats
-    pulls: Floats
+    values: FloatArray
+    pulls: FloatArray
     known: NDArray[np.bool_]
 
 
@@ -130,7 +131,7 @@ class ArmReading(NamedTuple):
         deepest = max(len((self.rest if tau > 0 else self.streak).values), 1)
         return 1 + column(max(min(tau, deepest), -deepest), self.depth, deepest)
 
-    def pulls_at(self, tau: int) -> Floats:
+    def pulls_at(self, tau: int) -> FloatArray:
         """Return how each group of subjects pulls at what ``tau`` pays; nobody where not known."""
         side = self.rest if tau > 0 else self.streak
         known = np.flatnonzero(side.known)
@@ -214,7 +215,7 @@ class _Pool(NamedTuple):
     known: bool
 
 
-def _pools(events: Floats, least: int) -> Spans:
+def _pools(events: FloatArray, least: int) -> Spans:
     """Pool the sparse states of one side, down to the deepest that has events."""
     depth = int(np.flatnonzero(events)[-1]) + 1 if events.any() else 0
     return pool_sparse(events[:depth], least)
@@ -315,7 +316,7 @@ def _side(
     return Pays(values, np.where(known, used.pulls[:, number], 0.0), known)
 
 
-def _smooth(side: Pays, events: Floats, width: float | None) -> Pays:
+def _smooth(side: Pays, events: FloatArray, width: float | None) -> Pays:
     """Average known neighbours, if asked to."""
     if width is None or not side.known.any():
         return side
@@ -324,7 +325,7 @@ def _smooth(side: Pays, events: Floats, width: float | None) -> Pays:
     return Pays(values, np.where(side.known, side.pulls @ mix.T, 0.0), side.known)
 
 
-def _fall(side: Pays, events: Floats) -> Pays:
+def _fall(side: Pays, events: FloatArray) -> Pays:
     """Make a streak fall: levels of the known states that rise are averaged."""
     if not len(side.values):
         return side
@@ -360,7 +361,7 @@ def _curve(rest: Pays, streak: Pays, holds: tuple[str, ...]) -> Curve:
 
 
 def _estimates(
-    sign: int, events: Floats, spans: Spans, pools: list[_Pool], pays: Pays
+    sign: int, events: FloatArray, spans: Spans, pools: list[_Pool], pays: Pays
 ) -> tuple[Estimate, ...]:
     starts = _starts(spans)
     found = []

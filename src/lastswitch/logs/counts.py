@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray
 from lastswitch._extras import load_extra
 
 if TYPE_CHECKING:
     from ibis.expr.types import Column, Table
 
-Floats = NDArray[np.float64]
 
 #: Groups the subjects are dealt into. More give steadier intervals and larger results.
 GROUPS = 200
@@ -30,7 +30,7 @@ MOST_CELLS = 10_000_000
 STRETCH = 20
 
 
-def sum_by(place: NDArray[np.int64], values: Floats, size: int) -> Floats:
+def sum_by(place: NDArray[np.int64], values: FloatArray, size: int) -> FloatArray:
     """Return the sum of ``values`` at each of ``size`` places.
 
     Examples
@@ -44,9 +44,9 @@ def sum_by(place: NDArray[np.int64], values: Floats, size: int) -> Floats:
 class Tally(NamedTuple):
     """How many rewards, their sum and the sum of their squares; arrays of one shape."""
 
-    events: Floats
-    total: Floats
-    squares: Floats
+    events: FloatArray
+    total: FloatArray
+    squares: FloatArray
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class Counts:
     subject: NDArray[np.int64]
     arm: NDArray[np.int64]
     column: NDArray[np.int64]
-    events: Floats
-    total: Floats
-    squares: Floats
+    events: FloatArray
+    total: FloatArray
+    squares: FloatArray
 
     @property
     def width(self) -> int:
@@ -91,7 +91,7 @@ class Counts:
         return Tally(*(self._summed(cell, values) for values in self.sums))
 
     @property
-    def sums(self) -> tuple[Floats, Floats, Floats]:
+    def sums(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The three sums of every cell."""
         return self.events, self.total, self.squares
 
@@ -135,7 +135,7 @@ class Counts:
         beyond = self.total - self.events * usual[self.subject]
         return replace(self, total=beyond, squares=np.zeros_like(beyond))
 
-    def _summed(self, cell: NDArray[np.int64], values: Floats) -> Floats:
+    def _summed(self, cell: NDArray[np.int64], values: FloatArray) -> FloatArray:
         size = self.n_arms * self.width
         sums = sum_by(cell, values, size)
         return sums.reshape(self.n_arms, self.width)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray
 from lastswitch.intervals import Interval
-from lastswitch.logs.counts import Floats
 
 #: Rows ``begin, end`` (end excluded): the states that one state is estimated from.
 Spans = NDArray[np.int64]
@@ -94,7 +94,7 @@ def interval(
     return Interval(mean, float(low), float(high), error)
 
 
-def pool_sparse(events: Floats, least: int) -> Spans:
+def pool_sparse(events: FloatArray, least: int) -> Spans:
     """Say which states each state is estimated from, as rows ``begin, end`` (end excluded).
 
     A state with at least ``least`` events stands alone. Sparser neighbours are joined, in order,
@@ -124,7 +124,7 @@ def pool_sparse(events: Floats, least: int) -> Spans:
     return spans
 
 
-def _sparse_runs(events: Floats, least: int) -> Iterator[tuple[int, int]]:
+def _sparse_runs(events: FloatArray, least: int) -> Iterator[tuple[int, int]]:
     sparse = np.concatenate([[False], events < least, [False]])
     edges = np.flatnonzero(sparse[1:] != sparse[:-1])
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
@@ -142,7 +142,7 @@ def pool_starts(spans: Spans) -> list[int]:
     return [0, *(np.flatnonzero(changes) + 1).tolist()]
 
 
-def level_from(means: Floats, errors: Floats) -> int:
+def level_from(means: FloatArray, errors: FloatArray) -> int:
     """Return the first of a row of means from which on all may be the same: it has levelled off.
 
     They may be if all together, each one against all, and the first against those after it do not
@@ -157,7 +157,7 @@ def level_from(means: Floats, errors: Floats) -> int:
     return next(place for place in range(len(means)) if _alike(means[place:], weight[place:]))
 
 
-def _alike(means: Floats, weight: Floats) -> bool:
+def _alike(means: FloatArray, weight: FloatArray) -> bool:
     """Say whether means of the given weights (inverse variances) may all be the same."""
     from scipy.special import chdtrc
 
@@ -173,7 +173,7 @@ def _alike(means: Floats, weight: Floats) -> bool:
     )
 
 
-def falling(values: Floats, weights: Floats) -> Floats:
+def falling(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the closest nonincreasing values, weighted by events; along the last axis.
 
     Examples
@@ -189,7 +189,7 @@ def falling(values: Floats, weights: Floats) -> Floats:
     return np.asarray(fits, dtype=float).reshape(values.shape)
 
 
-def kernel(weights: Floats, width: float) -> Floats:
+def kernel(weights: FloatArray, width: float) -> FloatArray:
     """Return the matrix that averages each value with its neighbours.
 
     By events (``weights``) and by a Gaussian ``width`` rounds wide.

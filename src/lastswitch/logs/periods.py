@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch._random import stream
-from lastswitch.logs.counts import Floats
 
 _DRAWS = 199
 #: Rests in a row that must be well counted for a period to be looked for.
@@ -26,7 +26,7 @@ class Beat(NamedTuple):
     p_value: float
 
 
-def find_period(means: Floats, pulls: Floats, level: float, label: str) -> Beat | None:
+def find_period(means: FloatArray, pulls: FloatArray, level: float, label: str) -> Beat | None:
     """Return the best period along rests 1, 2, ...; None where no period predicts anything.
 
     ``pulls`` (groups, rests) are the groups' shares in the errors of ``means``, which are compared
@@ -57,7 +57,9 @@ def find_period(means: Floats, pulls: Floats, level: float, label: str) -> Beat 
     )
 
 
-def _period_scores(means: Floats, errors: Floats, trend: Floats) -> tuple[Floats, Floats]:
+def _period_scores(
+    means: FloatArray, errors: FloatArray, trend: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Score every period by how much better than the trend it predicts each rest.
 
     Returned with the scores is what the pattern was laid upon: the trend (a monotone fit, so that
@@ -76,7 +78,7 @@ def _period_scores(means: Floats, errors: Floats, trend: Floats) -> tuple[Floats
     return scores[best], (trend, level)[best]
 
 
-def _missed(residual: Floats, weight: Floats, period: int) -> float:
+def _missed(residual: FloatArray, weight: FloatArray, period: int) -> float:
     """Return what is left when every rest is predicted by the others of its phase."""
     phase = np.arange(len(residual)) % period
     mass = np.bincount(phase, weight)[phase] - weight
@@ -85,7 +87,7 @@ def _missed(residual: Floats, weight: Floats, period: int) -> float:
     return float(np.sum(weight * (residual - guess) ** 2))
 
 
-def _monotone(means: Floats, errors: Floats) -> Floats:
+def _monotone(means: FloatArray, errors: FloatArray) -> FloatArray:
     from scipy.optimize import isotonic_regression
 
     weight = 1 / errors**2
@@ -93,7 +95,9 @@ def _monotone(means: Floats, errors: Floats) -> Floats:
     return np.asarray(min(fits, key=lambda fit: float(np.sum(weight * (means - fit) ** 2))))
 
 
-def _period_chance(trend: Floats, errors: Floats, pulls: Floats, best: float, label: str) -> float:
+def _period_chance(
+    trend: FloatArray, errors: FloatArray, pulls: FloatArray, best: float, label: str
+) -> float:
     """Return the chance of a score this good without any period.
 
     The best score is redrawn under the trend alone, each group of subjects pulling at random. It
@@ -111,7 +115,9 @@ def _period_chance(trend: Floats, errors: Floats, pulls: Floats, best: float, la
     return float(-np.expm1(-np.exp(-(best - centre) / scale)))
 
 
-def _phase_mean(residual: Floats, errors: Floats, phase: int, period: int) -> tuple[float, float]:
+def _phase_mean(
+    residual: FloatArray, errors: FloatArray, phase: int, period: int
+) -> tuple[float, float]:
     """Return the mean residual at rests ``phase``, ``phase + period``, ... and its error."""
     mine = np.arange(1, len(residual) + 1) % period == phase
     weight = 1 / errors[mine] ** 2

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch._listing import counted
 from lastswitch.logs.armfit import ArmFit, FitRules, read_arm
-from lastswitch.logs.counts import Counts, Floats
+from lastswitch.logs.counts import Counts
 from lastswitch.logs.periods import LEAST, find_period
 from lastswitch.logs.summary import ORDERS
 from lastswitch.logs.within import Contrast, Strata, ratio, strata_of, within_contrast
@@ -231,7 +232,7 @@ def _sides(counts: Counts) -> tuple[list[int], list[int]]:
     return list(range(1, 1 + counts.rest)), list(range(1 + counts.rest, counts.width))
 
 
-def _deepest(events: Floats, columns: list[int], least: int, share: float) -> list[int]:
+def _deepest(events: FloatArray, columns: list[int], least: int, share: float) -> list[int]:
     """Return the deepest columns that hold enough events together: chosen by counts alone."""
     needed = max(least, share * float(events[columns].sum()))
     held = np.cumsum(events[columns][::-1])
@@ -244,7 +245,7 @@ def _too_few(question: Question, what: str) -> Finding:
     return Finding(question, "unclear", f"Too few {what} to tell.")
 
 
-def _holm(p_values: Floats) -> Floats:
+def _holm(p_values: FloatArray) -> FloatArray:
     order = np.argsort(p_values)
     steps = p_values[order] * np.arange(len(p_values), 0, -1)
     adjusted = np.empty_like(p_values)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
@@ -21,7 +22,7 @@ from lastswitch._when import WhenLike
 from lastswitch.errors import InputTypeError, LogError
 from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import FitRules
-from lastswitch.logs.counts import GROUPS, Floats, arm_order, column_of
+from lastswitch.logs.counts import GROUPS, arm_order, column_of
 from lastswitch.logs.cycles import cycle_cells, rounds_of
 from lastswitch.logs.fitting import check_rules
 from lastswitch.logs.reading import ScaleRule, log_rules, read_log
@@ -157,8 +158,8 @@ class _Sums:
 
     names: list[str]
     index: dict[Cell, int]
-    table: Floats  # (4, groups, cells)
-    log: tuple[Floats, Floats]  # events and rewards of the whole log, by group
+    table: FloatArray  # (4, groups, cells)
+    log: tuple[FloatArray, FloatArray]  # events and rewards of the whole log, by group
     binary: bool
     depth: Depth
 
@@ -199,7 +200,7 @@ def subject_group(subject: Column) -> Column:
     return ((subject.hash() % GROUPS + GROUPS) % GROUPS).cast("int64")
 
 
-def resamples(groups: int, draws: int, seed: int) -> Floats:
+def resamples(groups: int, draws: int, seed: int) -> FloatArray:
     """Return how often each group is drawn: once in the first row, which is the log itself."""
     check_whole("draws", draws, 1, LogError)
     check_whole("seed", seed, 0, LogError)
@@ -208,7 +209,7 @@ def resamples(groups: int, draws: int, seed: int) -> Floats:
     return np.vstack([np.ones(groups), drawn])
 
 
-def interval_of(values: Floats, level: float) -> Interval:
+def interval_of(values: FloatArray, level: float) -> Interval:
     """Return the first value, the log's own, with the interval of the resampled others."""
     tail = (1 - level) / 2
     low, high = np.quantile(values[1:], [tail, 1 - tail])
@@ -285,9 +286,9 @@ def _policy_visits(policy: Any, sums: _Sums, least: int, rounds: int, seed: int)
 
 def _rounds_stood(
     states: Table, connection: Any, depth: Depth, cells: list[Cell]
-) -> dict[Cell, Floats]:
+) -> dict[Cell, FloatArray]:
     """Count, by group, the rounds in which each arm stood in each state, played or not."""
-    stood: dict[Cell, Floats] = {}
+    stood: dict[Cell, FloatArray] = {}
     for begin in range(0, len(cells), _CHUNK):
         chosen = cells[begin : begin + _CHUNK]
         counted = connection.to_pyarrow(_standing(states, depth, chosen)).to_pydict()
@@ -338,7 +339,7 @@ def _refuse_crowded_rounds(states: Table, connection: Any) -> None:
 def _valued(
     visits: Counter[Cell],
     sums: _Sums,
-    stood: dict[Cell, Floats],
+    stood: dict[Cell, FloatArray],
     level: float,
     draws: int,
     seed: int,
@@ -364,13 +365,13 @@ def _valued(
     )
 
 
-def _ratio(above: Floats, below: Floats) -> Floats:
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
     """Divide, taking the log's own ratio where a resample left a state empty."""
     whole = above[0] / below[0]
     return np.where(below > 0, above / np.maximum(below, 1e-300), whole)
 
 
-def _check_propensities(weight: Floats, rounds: Floats) -> None:
+def _check_propensities(weight: FloatArray, rounds: FloatArray) -> None:
     """Refuse propensities that contradict how often arms were played where they stood."""
     by_group = weight.sum(axis=1) - rounds.sum(axis=1)
     ratio = float(weight.sum() / rounds.sum())

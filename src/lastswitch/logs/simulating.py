@@ -8,16 +8,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_bandit, check_whole, is_number
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
 from lastswitch.bandit import Bandit
 from lastswitch.errors import LogError
-from lastswitch.logs.counts import Floats
 from lastswitch.states import moved
 
 #: From the states of all subjects, shape (subjects, arms), to the chance of each arm.
-Chooser: TypeAlias = Callable[[NDArray[np.int64]], Floats]
+Chooser: TypeAlias = Callable[[NDArray[np.int64]], FloatArray]
 
 _START = np.datetime64("2024-01-01T12:00:00", "us")
 
@@ -103,7 +103,7 @@ def _chooser(policy: Chooser | Sequence[float] | None, n_arms: int) -> Chooser:
     return lambda states: np.broadcast_to(row, (len(states), len(row)))
 
 
-def _checked(chances: Floats, shape: tuple[int, ...]) -> Floats:
+def _checked(chances: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     if chances.shape != shape or (chances < 0).any() or not np.allclose(chances.sum(axis=1), 1):
         raise LogError(
             f"a policy must give each of {shape[1]} arms a chance of at least 0, summing to 1 per "
@@ -112,14 +112,14 @@ def _checked(chances: Floats, shape: tuple[int, ...]) -> Floats:
     return chances
 
 
-def _drawn(chances: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+def _drawn(chances: FloatArray, rng: np.random.Generator) -> NDArray[np.int64]:
     height = np.cumsum(chances, axis=1)
     draw = rng.random((len(chances), 1)) * height[:, -1:]
     arms: NDArray[np.int64] = np.minimum((draw >= height).sum(axis=1), chances.shape[1] - 1)
     return arms
 
 
-def _means(bandit: Bandit, arms: NDArray[np.int64], taus: NDArray[np.int64]) -> Floats:
+def _means(bandit: Bandit, arms: NDArray[np.int64], taus: NDArray[np.int64]) -> FloatArray:
     means = np.empty(len(arms))
     for arm in range(bandit.n_arms):
         mine = arms == arm
@@ -127,7 +127,7 @@ def _means(bandit: Bandit, arms: NDArray[np.int64], taus: NDArray[np.int64]) -> 
     return means
 
 
-def _rewards(bandit: Bandit, mean: Floats, rng: np.random.Generator) -> Floats:
+def _rewards(bandit: Bandit, mean: FloatArray, rng: np.random.Generator) -> FloatArray:
     if bandit.noise == "bernoulli":
         return (rng.random(len(mean)) < mean).astype(float)
     if bandit.noise == "gaussian":

@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch.logs.counts import Counts, Floats, sum_by
+from lastswitch._arrays import FloatArray
+from lastswitch.logs.counts import Counts, sum_by
 
 #: Events of an arm from which on a subject counts in full towards the arm's level.
 FULL = 3
@@ -52,9 +53,9 @@ class Strata:
 
     who: NDArray[np.int64]
     column: NDArray[np.int64]
-    events: Floats
-    total: Floats
-    squares: Floats
+    events: FloatArray
+    total: FloatArray
+    squares: FloatArray
     group: NDArray[np.int64]  # of each stratum
     groups: int
     width: int
@@ -65,12 +66,12 @@ class Strata:
         return len(self.group)
 
     @cached_property
-    def many(self) -> Floats:
+    def many(self) -> FloatArray:
         """Events of each stratum."""
         return sum_by(self.who, self.events, self.size)
 
     @cached_property
-    def paid(self) -> Floats:
+    def paid(self) -> FloatArray:
         """Rewards of each stratum."""
         return sum_by(self.who, self.total, self.size)
 
@@ -78,7 +79,7 @@ class Strata:
         """Return how many subjects were seen in any of ``columns``."""
         return int(np.unique(self.who[np.isin(self.column, columns)]).size)
 
-    def side(self, columns: Sequence[int]) -> tuple[Floats, Floats]:
+    def side(self, columns: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Return events and rewards of each stratum in ``columns``."""
         mine = np.isin(self.column, columns)
         return (
@@ -86,7 +87,7 @@ class Strata:
             sum_by(self.who[mine], self.total[mine], self.size),
         )
 
-    def by_group(self, values: Floats) -> Floats:
+    def by_group(self, values: FloatArray) -> FloatArray:
         """Return the sum over the strata of each group; strata along the first axis."""
         if values.ndim == 1:
             return sum_by(self.group, values, self.groups)
@@ -140,7 +141,7 @@ def within_contrast(
 
 
 def _shuffled(
-    strata: Strata, columns: Sequence[int], weight: Floats, many: Floats, paid: Floats
+    strata: Strata, columns: Sequence[int], weight: FloatArray, many: FloatArray, paid: FloatArray
 ) -> float:
     """Return the error the difference has when rewards are shuffled within every stratum.
 
@@ -161,7 +162,7 @@ class Ratio(NamedTuple):
     p_value: float
 
 
-def ratio(above: Floats, below: Floats, level: float, least: float = 0.0) -> Ratio:
+def ratio(above: FloatArray, below: FloatArray, level: float, least: float = 0.0) -> Ratio:
     """Return ``sum(above) / sum(below)`` with the uncertainty that leaving out groups shows.
 
     The jackknife; Student's t with as many degrees of freedom as there are groups of that weight,
@@ -202,22 +203,22 @@ class Fitted:
     all means share, for comparing them with one another.
     """
 
-    means: Floats
-    pulls: Floats
-    shape_pulls: Floats
+    means: FloatArray
+    pulls: FloatArray
+    shape_pulls: FloatArray
 
     @cached_property
-    def errors(self) -> Floats:
+    def errors(self) -> FloatArray:
         """The standard error of every mean."""
         return spread(self.pulls)
 
     @cached_property
-    def shape_errors(self) -> Floats:
+    def shape_errors(self) -> FloatArray:
         """The standard error of every mean against the others of its arm."""
         return spread(self.shape_pulls)
 
 
-def spread(pulls: Floats) -> Floats:
+def spread(pulls: FloatArray) -> FloatArray:
     """Return the standard error that the groups' pulls amount to: the jackknife's.
 
     Examples
@@ -236,11 +237,11 @@ class _Sums(NamedTuple):
     ``weight``, ``paid`` and ``held`` give the level of the average subject.
     """
 
-    normal: Floats
-    moment: Floats
-    weight: Floats
-    paid: Floats
-    held: Floats
+    normal: FloatArray
+    moment: FloatArray
+    weight: FloatArray
+    paid: FloatArray
+    held: FloatArray
 
 
 def fit_within(strata: Strata, pool: NDArray[np.int64], pools: int) -> Fitted:
@@ -271,7 +272,7 @@ def fit_within(strata: Strata, pool: NDArray[np.int64], pools: int) -> Fitted:
     return Fitted(shape[0] + level[0], pulls, shape_pulls)
 
 
-def event_weights(strata: Strata, pool: NDArray[np.int64], wanted: Floats) -> Floats:
+def event_weights(strata: Strata, pool: NDArray[np.int64], wanted: FloatArray) -> FloatArray:
     """Return what a reward in each cell adds to ``wanted @ means`` of :func:`fit_within`.
 
     The fit is linear in the rewards: ``event_weights(...) @ strata.total`` is ``wanted @ means``.
@@ -302,8 +303,8 @@ def _group_sums(
     used: NDArray[np.int64],
     who: NDArray[np.int64],
     at: NDArray[np.int64],
-    events: Floats,
-    total: Floats,
+    events: FloatArray,
+    total: FloatArray,
     pools: int,
 ) -> _Sums:
     """Return the sums of every used group, some groups at a time: as many as memory is cheap for.
@@ -333,8 +334,8 @@ def _group_sums(
 def _sums(
     row: NDArray[np.int64],
     at: NDArray[np.int64],
-    events: Floats,
-    total: Floats,
+    events: FloatArray,
+    total: FloatArray,
     shape: tuple[int, int, int],
 ) -> _Sums:
     """Return the sums of each of some groups; ``shape`` is groups, strata in each, pools."""
@@ -357,7 +358,7 @@ def _sums(
     )
 
 
-def _solved(sums: _Sums, start: Floats, count: Floats) -> tuple[Floats, Floats]:
+def _solved(sums: _Sums, start: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Solve the equations of one or more sums at once; return shapes and levels."""
     right = sums.moment - sums.normal @ start
     shapes = start + np.linalg.solve(sums.normal + _hair(count), right[..., None])[..., 0]
@@ -365,6 +366,6 @@ def _solved(sums: _Sums, start: Floats, count: Floats) -> tuple[Floats, Floats]:
     return shapes, (sums.paid - inside) / np.maximum(sums.weight, 1e-300)
 
 
-def _hair(count: Floats) -> Floats:
+def _hair(count: FloatArray) -> FloatArray:
     """Return the weight towards plain means: what no stratum compares keeps its own."""
     return 1e-6 * max(float(count.max()), 1.0) * np.eye(len(count))

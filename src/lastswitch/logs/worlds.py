@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import IntArray
 from lastswitch._checks import check_choice, check_whole
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
@@ -28,13 +29,12 @@ NAMES = ("jazz", "news", "talk")
 _REST, _STREAK = 60, 20  # how deep states are told apart, as ``fit_curves`` does
 _DAY = np.timedelta64(1, "D")
 _START = np.datetime64("2024-01-01", "us")
-Ints = NDArray[np.int64]
 
 
 class _Rows(NamedTuple):
-    subject: Ints
-    day: Ints
-    arm: Ints
+    subject: IntArray
+    day: IntArray
+    arm: IntArray
     reward: NDArray[np.float64]
 
 
@@ -124,9 +124,9 @@ def fit_plays(counts: Counts) -> CurveFit:
 
 def count_plays(
     names: tuple[str, ...],
-    subject: Ints,
-    when: Ints,
-    arm: Ints,
+    subject: IntArray,
+    when: IntArray,
+    arm: IntArray,
     reward: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> Counts:
@@ -147,7 +147,7 @@ def count_plays(
     return Counts(names, _REST, _STREAK, min(GROUPS, size), *key, *sums)
 
 
-def _columns(line: Ints, when: Ints) -> Ints:
+def _columns(line: IntArray, when: IntArray) -> IntArray:
     """Return the column of every play's state; ``line`` is its subject and arm."""
     order = np.lexsort((when, line))
     who = line[order]
@@ -180,7 +180,7 @@ def _batches(rng: np.random.Generator, subjects: int) -> _Rows:
 
 def _walk(
     rng: np.random.Generator, subjects: int, days: int, stay: NDArray[np.float64]
-) -> tuple[Ints, Ints]:
+) -> tuple[IntArray, IntArray]:
     """Return arms, and plays in a row before each, shape (subjects, days): ``stay`` repeats."""
     arms, runs = np.zeros((2, subjects, days), dtype=np.int64)
     arms[:, 0] = rng.integers(3, size=subjects)
@@ -216,7 +216,7 @@ def _single(rng: np.random.Generator, subjects: int) -> _Rows:
     )
 
 
-def _flat(arms: Ints, paid: NDArray[np.float64]) -> _Rows:
+def _flat(arms: IntArray, paid: NDArray[np.float64]) -> _Rows:
     subjects, days = arms.shape
     who, day = np.repeat(np.arange(subjects), days), np.tile(np.arange(days), subjects)
     return _Rows(who, day, arms.ravel(), paid.ravel())

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray
 from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import ArmReading, read_arm
-from lastswitch.logs.counts import Counts, Floats, sum_by
+from lastswitch.logs.counts import Counts, sum_by
 from lastswitch.logs.curvefit import CurveFit
 from lastswitch.logs.cycles import ENDLESS, Rounds, cycle_cells
 from lastswitch.logs.within import FULL, event_weights, fit_within, spread, strata_of
@@ -31,8 +32,8 @@ class Worth(NamedTuple):
     """
 
     value: float
-    pulls: Floats
-    weights: Floats
+    pulls: FloatArray
+    weights: FloatArray
 
     def plus(self, other: Worth, share: float = 1.0) -> Worth:
         """Return the sum with a share of another; what both have in common adds up or cancels."""
@@ -60,7 +61,7 @@ class Worth(NamedTuple):
         return max(left_out, float(np.sqrt(_shuffled(counts, self.weights))))
 
 
-def _freedom(pulls: Floats) -> float:
+def _freedom(pulls: FloatArray) -> float:
     """Return the degrees of freedom of a sum of squares, from how unequal the squares are."""
     squares = pulls[pulls != 0] ** 2
     many = len(squares)
@@ -71,7 +72,7 @@ def _freedom(pulls: Floats) -> float:
     return float(np.clip(2 / spare if spare > 0 else np.inf, 1.0, many - 1))
 
 
-def _shuffled(counts: Counts, weights: Floats) -> float:
+def _shuffled(counts: Counts, weights: FloatArray) -> float:
     """Return the variance of ``weights @ total`` when rewards are shuffled within subjects."""
     size = int(counts.subject.max(initial=-1)) + 1
     events, total, squares = (sum_by(counts.subject, sums, size) for sums in counts.sums)

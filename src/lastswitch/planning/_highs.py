@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lastswitch.planning.programs import Floats, Ints, Program
+from lastswitch._arrays import FloatArray, IntArray
+from lastswitch.planning.programs import Program
 
 #: HiGHS' tightest safe tolerances: pays that differ by more than this are told apart.
 ACCURACY = 1e-9
@@ -21,7 +22,7 @@ _TICK = 0.1
 class Ended(NamedTuple):
     """How an integer program ended: the best variables (or None) and the bound on any."""
 
-    variables: Floats | None
+    variables: FloatArray | None
     bound: float
 
 
@@ -63,7 +64,7 @@ class Model:
             lp.integrality_ = [kinds[int(whole)] for whole in program.integer]
         return lp
 
-    def relax(self, columns: Ints, upper: Floats) -> float:
+    def relax(self, columns: IntArray, upper: FloatArray) -> float:
         """Set the upper bounds of ``columns``, solve the relaxation from where it was.
 
         Returns its value: minus infinity if it has no solution, infinity (which bounds
@@ -83,7 +84,7 @@ class Model:
 
     def optimise(
         self,
-        start: Floats,
+        start: FloatArray,
         *,
         gap: float,
         time_limit: float | None,

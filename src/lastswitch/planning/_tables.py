@@ -7,12 +7,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch.errors import InputTypeError, ProblemError
 from lastswitch.states import as_allowed, as_array
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 #: Pays beyond this size are refused: sums of them, and of what is derived from them, must not
 #: overflow.

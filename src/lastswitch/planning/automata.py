@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch._kernels import bare
-from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
 from lastswitch.planning.problem import BlockProblem
 
 StateArray = NDArray[np.int32]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import jit
-from lastswitch.planning.mean_cycle import Floats, Ints
 
 
 @jit
 def backward_step(
-    first: Ints,
+    first: IntArray,
     target: NDArray[np.int32],
     label: NDArray[np.int32],
-    weight: Floats,
-    following: Floats,
-    values: Floats,
+    weight: FloatArray,
+    following: FloatArray,
+    values: FloatArray,
     choices: NDArray[np.uint16],
 ) -> None:
     """One step of backward induction: best value and edge (from the state's first) per state."""
@@ -32,13 +32,13 @@ def backward_step(
 
 @jit
 def backward_span(
-    first: Ints,
+    first: IntArray,
     target: NDArray[np.int32],
     label: NDArray[np.int32],
-    weight: Floats,
-    values: Floats,
-    from_start: Floats,
-) -> Floats:
+    weight: FloatArray,
+    values: FloatArray,
+    from_start: FloatArray,
+) -> FloatArray:
     """Return the values ``len(from_start)`` rounds earlier; note those of state 0 on the way."""
     current, following = np.empty(len(values)), values.copy()
     choices = np.empty(len(values), dtype=np.uint16)
@@ -51,13 +51,13 @@ def backward_span(
 
 @jit
 def backward_choices(
-    first: Ints,
+    first: IntArray,
     target: NDArray[np.int32],
     label: NDArray[np.int32],
-    weight: Floats,
-    values: Floats,
+    weight: FloatArray,
+    values: FloatArray,
     choices: NDArray[np.uint16],
-) -> Floats:
+) -> FloatArray:
     """Return the values ``len(choices)`` rounds earlier; note all choices on the way."""
     current, following = np.empty(len(values)), values.copy()
     for k in range(len(choices)):
@@ -68,12 +68,12 @@ def backward_choices(
 
 @jit
 def walk_choices(
-    first: Ints,
+    first: IntArray,
     target: NDArray[np.int32],
     choices: NDArray[np.uint16],
     last: int,
     state: int,
-    walked: Ints,
+    walked: IntArray,
 ) -> int:
     """Write the edges walked from ``state`` into ``walked``; return where they lead.
 
@@ -91,7 +91,7 @@ def walk_choices(
 
 @jit
 def best_alone_total(
-    weight: Floats, on_pull: Ints, on_idle: Ints, start: int, horizon: int
+    weight: FloatArray, on_pull: IntArray, on_idle: IntArray, start: int, horizon: int
 ) -> tuple[float, int]:
     """Return the best total of one arm left to itself over ``horizon`` rounds, and its pulls."""
     n = len(weight)
@@ -112,15 +112,15 @@ def best_alone_total(
 
 @jit
 def best_alone_totals(
-    weight: Floats,
-    on_pull: Ints,
-    on_idle: Ints,
-    begins: Ints,
-    parts: Ints,
-    starts: Ints,
+    weight: FloatArray,
+    on_pull: IntArray,
+    on_idle: IntArray,
+    begins: IntArray,
+    parts: IntArray,
+    starts: IntArray,
     horizon: int,
-    totals: Floats,
-    pulls: Ints,
+    totals: FloatArray,
+    pulls: IntArray,
 ) -> None:
     """Write :func:`best_alone_total` of machine ``parts[j]`` from ``starts[j]``, for every j.
 
@@ -135,13 +135,13 @@ def best_alone_totals(
 
 @jit
 def best_used_totals(
-    weight: Floats,
-    on_pull: Ints,
-    on_idle: Ints,
-    begins: Ints,
+    weight: FloatArray,
+    on_pull: IntArray,
+    on_idle: IntArray,
+    begins: IntArray,
     rounds: int,
     low: int,
-    totals: Floats,
+    totals: FloatArray,
 ) -> None:
     """Write the best total of machine ``low + j`` over ``rounds`` that end with a pull, for all j.
 

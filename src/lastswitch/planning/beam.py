@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import ONE, bare, bare_inner, hot, index
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray, Machines
 from lastswitch.planning.params import DEFAULT, SearchParams

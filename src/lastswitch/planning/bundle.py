@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch._kernels import bare, bare_inner
-from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.prices import Prices, ShareArray, claim, sweep
 

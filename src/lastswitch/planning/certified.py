@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.planning import stages
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import Automata, block_automata, count_states, plain_automata
 from lastswitch.planning.greedy import greedy_block, plain_bound
 from lastswitch.planning.params import DEFAULT, SearchParams

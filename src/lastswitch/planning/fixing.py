@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch._kernels import bare
-from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines, Pause, minimal
 from lastswitch.planning.prices import Prices
 

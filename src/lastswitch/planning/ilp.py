@@ -10,19 +10,12 @@ import time
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch.planning._highs import Model
 from lastswitch.planning.greedy import greedy_block, plain_bound
 from lastswitch.planning.plan import Plan, Solution, Tell
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.programs import (
-    FIRST,
-    REPEATED,
-    RESTED,
-    Floats,
-    Form,
-    Program,
-    build_program,
-)
+from lastswitch.planning.programs import FIRST, REPEATED, RESTED, Form, Program, build_program
 from lastswitch.states import moved
 
 
@@ -72,7 +65,7 @@ def solve(
     return Solution(block, ended.bound)
 
 
-def block_of(program: Program, variables: Floats) -> list[int]:
+def block_of(program: Program, variables: FloatArray) -> list[int]:
     """Return the block whose pulls ``variables`` name."""
     d = int(program.slot.max()) + 1
     pulled = np.zeros((d, int(program.arm.max()) + 1))
@@ -80,7 +73,7 @@ def block_of(program: Program, variables: Floats) -> list[int]:
     return [int(arm) for arm in pulled.argmax(axis=1)]
 
 
-def variables_of(program: Program, block: list[int]) -> Floats:
+def variables_of(program: Program, block: list[int]) -> FloatArray:
     """Return the variables that name the pulls of ``block``."""
     kind, slot, index, _ = program.columns
     core = not (kind == REPEATED).any()

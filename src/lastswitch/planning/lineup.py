@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lastswitch.planning._tables import FloatArray, IntArray
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.prices import Prices

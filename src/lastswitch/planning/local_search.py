@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from lastswitch.planning._tables import FloatArray, IntArray
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.planning.automata import Automata
 from lastswitch.planning.neighbourhood import Neighbourhoods
 from lastswitch.planning.params import DEFAULT, SearchParams

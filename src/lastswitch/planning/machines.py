@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch._kernels import bare, bare_inner, hot
-from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
 from lastswitch.planning.automata import Automata, StateArray
 
 KeyArray = NDArray[np.uint64]

@@ -11,10 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import jit
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # An improvement smaller than this is rounding. The certificate does not rest on it: bounds are
 # computed from the final values by `bias_violation`, whatever the iterations did.
@@ -63,17 +61,17 @@ def index_states(table: NDArray[np.int32], states: NDArray[np.int16], count: int
 
 @jit
 def expand(
-    groups: Ints,
-    offset: Ints,
+    groups: IntArray,
+    offset: IntArray,
     on_pull: NDArray[np.int16],
     on_idle: NDArray[np.int16],
     max_depth: int,
     states: NDArray[np.int16],
-    first: Ints,
+    first: IntArray,
     target: NDArray[np.int32],
     label: NDArray[np.int32],
     table: NDArray[np.int32],
-    progress: Ints,
+    progress: IntArray,
     most: int,
 ) -> bool:
     """List joint states breadth first until none is left (True), or return False.
@@ -128,12 +126,12 @@ def expand(
 
 @jit
 def evaluate(
-    choice: Ints,
+    choice: IntArray,
     target: NDArray[np.int32],
-    weight: Floats,
+    weight: FloatArray,
     label: NDArray[np.int32],
-    gain: Floats,
-    bias: Floats,
+    gain: FloatArray,
+    bias: FloatArray,
 ) -> None:
     """Set each state's gain (mean of the cycle its choices lead to) and bias, in place."""
     n = len(choice)
@@ -171,8 +169,8 @@ def evaluate(
 
 @jit
 def greedy_choice(
-    first: Ints, target: NDArray[np.int32], label: NDArray[np.int32], weight: Floats
-) -> tuple[Ints, Floats, Floats]:
+    first: IntArray, target: NDArray[np.int32], label: NDArray[np.int32], weight: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the best paying edge of each state, and the gain and bias of these choices."""
     n = len(first) - 1
     choice = np.empty(n, dtype=np.int64)
@@ -188,15 +186,15 @@ def greedy_choice(
 
 @jit
 def improve(
-    first: Ints,
+    first: IntArray,
     target: NDArray[np.int32],
     label: NDArray[np.int32],
-    weight: Floats,
-    gain: Floats,
-    bias: Floats,
+    weight: FloatArray,
+    gain: FloatArray,
+    bias: FloatArray,
     low: int,
     high: int,
-    choice: Ints,
+    choice: IntArray,
 ) -> bool:
     """Improve the choices of the states ``low:high`` in place; tell whether any changed."""
     changed = False
@@ -221,7 +219,7 @@ def improve(
 
 
 @jit
-def onto_cycle(choice: Ints, target: NDArray[np.int32], state: int, steps: int) -> int:
+def onto_cycle(choice: IntArray, target: NDArray[np.int32], state: int, steps: int) -> int:
     """Return where ``steps`` choices lead from ``state``: past the transient part, if enough."""
     for _ in range(steps):
         state = target[choice[state]]
@@ -230,12 +228,12 @@ def onto_cycle(choice: Ints, target: NDArray[np.int32], state: int, steps: int) 
 
 @jit
 def howard(
-    first: Ints,
+    first: IntArray,
     target: NDArray[np.int32],
     label: NDArray[np.int32],
-    weight: Floats,
+    weight: FloatArray,
     max_iterations: int,
-) -> tuple[int, Ints, Floats, Floats]:
+) -> tuple[int, IntArray, FloatArray, FloatArray]:
     """Howard's policy iteration for the maximum mean cycle (multichain form).
 
     Every state must have an edge. Returns a state on the best cycle, the chosen edge of each
@@ -252,15 +250,15 @@ def howard(
 
 @jit
 def part_gains(
-    first: Ints,
+    first: IntArray,
     target: NDArray[np.int32],
     label: NDArray[np.int32],
-    weight: Floats,
-    begins: Ints,
-    choice: Ints,
-    gain: Floats,
-    bias: Floats,
-) -> tuple[Floats, Floats]:
+    weight: FloatArray,
+    begins: IntArray,
+    choice: IntArray,
+    gain: FloatArray,
+    bias: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
     """Return, for each part ``begins[k]:begins[k + 1]`` of a graph in separate parts, two numbers.
 
     The first bounds the mean of any of its cycles; the second is the share of edges on its best
@@ -287,12 +285,12 @@ def part_gains(
 
 @jit
 def bias_violation(
-    first: Ints,
+    first: IntArray,
     target: NDArray[np.int32],
     label: NDArray[np.int32],
-    weight: Floats,
+    weight: FloatArray,
     gain: float,
-    bias: Floats,
+    bias: FloatArray,
 ) -> float:
     """Return how much any edge beats ``gain`` under ``bias``: no cycle's mean exceeds gain + it."""
     worst = -np.inf

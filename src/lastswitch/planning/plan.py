@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_flag, check_list
 from lastswitch._codec import stamp, to_text, unstamp
 from lastswitch.errors import FileError, InputTypeError, LastSwitchError, PlanError
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.certificate import Certificate, rounding
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import as_array

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray
 from lastswitch._kernels import ONE, bare, bare_inner, hot, index
-from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
 

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch._checks import check_bandit, check_flag
 from lastswitch._packed import pack
 from lastswitch.errors import BlockError, ProblemError
 from lastswitch.planning._tables import (
-    BoolArray,
-    FloatArray,
-    IntArray,
     checked_length,
     checked_mask,
     checked_run,

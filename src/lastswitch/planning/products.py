@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import ONE, bare, bare_inner, hot, index
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, Machines, Pause, minimal
 from lastswitch.planning.params import DEFAULT, SearchParams

@@ -57,13 +57,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.errors import PlanError
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import column
 
 Form = Literal["core", "general", "arc-flow"]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FIRST, RESTED, REPEATED = 0, 1, 2
 
@@ -71,10 +70,10 @@ FIRST, RESTED, REPEATED = 0, 1, 2
 class Columns(NamedTuple):
     """The variables of one arm: what kind of pull, its slot, its index j and the pull before."""
 
-    kind: Ints
-    slot: Ints
-    j: Ints
-    before: Ints
+    kind: IntArray
+    slot: IntArray
+    j: IntArray
+    before: IntArray
 
 
 @dataclass(frozen=True)
@@ -85,17 +84,17 @@ class Program:
     ``families`` counts the constraints by name, in order.
     """
 
-    cost: Floats
+    cost: FloatArray
     constant: float
-    upper: Floats
-    low: Floats
-    high: Floats
-    starts: Ints
-    indices: Ints
-    values: Floats
+    upper: FloatArray
+    low: FloatArray
+    high: FloatArray
+    starts: IntArray
+    indices: IntArray
+    values: FloatArray
     integer: NDArray[np.bool_]
-    arm: Ints
-    slot: Ints
+    arm: IntArray
+    slot: IntArray
     columns: Columns
     families: tuple[tuple[str, int], ...]
 
@@ -220,12 +219,12 @@ def _add_general_rows(rows: _Rows, d: int, binding_only: bool) -> None:
             rows.add("TC-2", [rows.one(REPEATED, j, t)], [rows.one(REPEATED, j - 1, t - 1)])
 
 
-def _cost(problem: BlockProblem, columns: Columns, core: bool) -> Floats:
+def _cost(problem: BlockProblem, columns: Columns, core: bool) -> FloatArray:
     """Return what each variable of each arm adds to the objective, shape (K, n)."""
     kind, slot, index, _ = columns
     arms = np.arange(problem.n_arms)[:, None]
     # A row of pulls that began in slot 0 goes on from the streak before the block.
-    length: Ints = index + ((kind == REPEATED) & (index == slot)) * problem.run[:, None]
+    length: IntArray = index + ((kind == REPEATED) & (index == slot)) * problem.run[:, None]
     tau = np.where(kind == REPEATED, -length, index - core)  # a delay of 1 reads as τ = 0, a repeat
     held = column(tau, problem.rest.shape[1], problem.streak.shape[1])
     pays = np.hstack([problem.rest, problem.streak])[arms, held]
@@ -235,7 +234,9 @@ def _cost(problem: BlockProblem, columns: Columns, core: bool) -> Floats:
     return np.asarray(cost, dtype=np.float64)
 
 
-def _terminal_cost(problem: BlockProblem, columns: Columns, length: NDArray[np.int64]) -> Floats:
+def _terminal_cost(
+    problem: BlockProblem, columns: Columns, length: NDArray[np.int64]
+) -> FloatArray:
     """Return what each variable changes of the end's worth: its own minus the pull's before."""
     end = problem.terminal
     assert end is not None
@@ -243,7 +244,7 @@ def _terminal_cost(problem: BlockProblem, columns: Columns, length: NDArray[np.i
     arms = np.arange(problem.n_arms)[:, None]
     last = problem.length - 1
 
-    def worth(tau: Ints) -> Floats:
+    def worth(tau: IntArray) -> FloatArray:
         held = column(tau, end.rest.shape[1], end.streak.shape[1])
         return np.asarray(np.hstack([end.rest, end.streak])[arms, held])
 
@@ -253,7 +254,7 @@ def _terminal_cost(problem: BlockProblem, columns: Columns, length: NDArray[np.i
     return np.where(kind == FIRST, own - end.unplayed[:, None], own - worth(last - before))
 
 
-def _assemble(problem: BlockProblem, columns: Columns, rows: _Rows, cost: Floats) -> Program:
+def _assemble(problem: BlockProblem, columns: Columns, rows: _Rows, cost: FloatArray) -> Program:
     """Repeat the rows of one arm for each arm and add what couples the arms, AC and CA."""
     K, d, n, m = problem.n_arms, problem.length, len(columns.kind), len(rows.bound)
     arm, slot = np.repeat(np.arange(K), n), np.tile(columns.slot, K)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import bare, hot
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.beam import (
     CANDIDATES,

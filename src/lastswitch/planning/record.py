@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from lastswitch.planning._tables import FloatArray, IntArray
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.planning.automata import Automata
 from lastswitch.planning.lineup import Lineup
 from lastswitch.planning.machines import Machines

@@ -17,9 +17,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.errors import ProblemError
 from lastswitch.planning import products, stages
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.beam import Beam
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.lineup import Lineup

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch._kernels import ONE, bare_inner, index
-from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import KeyArray
 

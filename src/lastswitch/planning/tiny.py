@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import bare, bare_inner, hot
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import Automata, StateArray
 from lastswitch.planning.params import DEFAULT, SearchParams
 

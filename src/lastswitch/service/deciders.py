@@ -222,7 +222,7 @@ class Decider:
         self._tracks[asked.subject] = track
         with self._paced(learner):
             arm = track.note = learner.decide(track, self._mask(free))
-        return (arm,), f"learned; worth up to {learner.bound():.3f} a round"
+        return (arm,), f"learned; worth up to {learner.bound:.3f} a round"
 
     def _learned_round(
         self, learner: SharedRounds, asked: Asked, standing: Standing, free: list[int]
@@ -239,7 +239,7 @@ class Decider:
                 f"no round may be played in round {asked.round} of {asked.subject!r}: what was "
                 "allowed leaves none from which all hard rules can be kept; allow more."
             )
-        return arms, f"learned under rules; worth up to {learner.bound():.3f} a round"
+        return arms, f"learned under rules; worth up to {learner.bound:.3f} a round"
 
     @contextmanager
     def _paced(self, learner: SharedRotation) -> Iterator[None]:

@@ -255,7 +255,7 @@ def _bound(decider: Decider) -> float | None:
         bandit = decider.version.bandit
         return None if bandit.plays != (1, 1) else _bound_of(bandit)
     low, high = decider.version.settings.rewards
-    return float(low + (high - low) * decider.learner.bound())
+    return float(low + (high - low) * decider.learner.bound)
 
 
 @lru_cache(maxsize=64)

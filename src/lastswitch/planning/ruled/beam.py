@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import jit
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.beam import _state_keys
 from lastswitch.planning.machines import Machines

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lastswitch.planning._tables import BoolArray, FloatArray, IntArray
+from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch.planning.automata import Automata, StateArray, block_automata
 from lastswitch.planning.machines import Machines, as_machines, minimal
 from lastswitch.planning.problem import BlockProblem

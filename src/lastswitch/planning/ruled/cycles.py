@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.errors import RuleError
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.arm_states import ArmStates, arm_states
 from lastswitch.planning.automata import Automata
 from lastswitch.planning.ruled.counters import Counter

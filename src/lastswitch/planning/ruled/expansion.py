@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import inner
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import KeyArray, Machines
 from lastswitch.planning.ruled.prices import Heard

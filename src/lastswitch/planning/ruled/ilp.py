@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch.planning._tables import FloatArray, IntArray
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.ruled.compiled import Compiled
 from lastswitch.planning.ruled.playing import RoundsPlayed

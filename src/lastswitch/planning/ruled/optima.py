@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.errors import InfeasibleError, RuleError
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.arm_states import arm_states
 from lastswitch.planning.clock import OutOfTime
 from lastswitch.planning.frequency import average_bound

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lastswitch._arrays import BoolArray, FloatArray
 from lastswitch._checks import check_bandit
 from lastswitch.bandit import checked_plays, checked_rules, checked_silence
 from lastswitch.errors import BlockError, InputTypeError, ProblemError
-from lastswitch.planning._tables import BoolArray, FloatArray, checked_mask
+from lastswitch.planning._tables import checked_mask
 from lastswitch.planning.problem import BlockProblem, Pulled
 from lastswitch.planning.ruled.playing import (
     RoundsPlayed,

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch._kernels import announce
 from lastswitch._progress import Progress, Report
-from lastswitch.planning._tables import FloatArray
 from lastswitch.planning.machines import Machines, minimal
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.ruled.beam import Beam, advance

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.errors import RuleError
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.ruled.counters import Counter
 
 #: States a counter may have over all rounds.
