@@ -10,11 +10,11 @@ from scipy.integrate import quad
 from scipy.special import betaln
 from scipy.stats import beta
 
+from lastswitch.learning.beta_excess import excess
 from lastswitch.learning.rotation_belief import (
     HAZARDS,
     believe,
     believe_reference,
-    excess,
     segment_likelihoods,
     segment_weights,
     segment_weights_reference,

@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
 from lastswitch._kernels import inner, jit
+from lastswitch.learning.beta_excess import excess, log_beta_of
 
 #: How likely the pay changes from one state to the next: rarely, often, nearly always.
 HAZARDS = (0.2, 0.6, 0.9)
@@ -61,58 +62,6 @@ _SMALL = 2e-3
 _RARE = 1e-12
 _NEWTON_STEPS = 12
 _CLOSE = 1e-2
-#: A Beta distribution of this many rewards, that many of each kind, is taken for a normal one.
-_MANY, _BOTH = 40.0, 4.0
-_TINY = 1e-300
-
-
-@inner
-def _continued(a: float, b: float, x: float) -> float:
-    """Return the continued fraction of the incomplete beta function (Lentz's method)."""
-    c = 1.0
-    d = 1.0 - (a + b) * x / (a + 1.0)
-    d = 1.0 / (d if abs(d) > _TINY else _TINY)
-    total = d
-    for k in range(1, 300):
-        for term in (
-            k * (b - k) * x / ((a - 1.0 + 2 * k) * (a + 2 * k)),
-            -(a + k) * (a + b + k) * x / ((a + 2 * k) * (a + 1.0 + 2 * k)),
-        ):
-            d = 1.0 + term * d
-            d = 1.0 / (d if abs(d) > _TINY else _TINY)
-            c = 1.0 + term / c
-            c = c if abs(c) > _TINY else _TINY
-            total *= c * d
-        if abs(c * d - 1.0) < 1e-7:
-            break
-    return total
-
-
-@jit
-def excess(a: float, b: float, log_beta: float, u: float) -> tuple[float, float]:
-    """Return E[(μ - u)₊] and P(μ > u) of a Beta(a, b) variable, 0 < u < 1."""
-    n = a + b
-    if n > _MANY and a > _BOTH and b > _BOTH:
-        mean = a / n
-        deviation = math.sqrt(mean * (1.0 - mean) / (n + 1.0))
-        z = (u - mean) / deviation
-        above = 0.5 * math.erfc(z * math.sqrt(0.5))
-        density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-        return max(deviation * (density - z * above), 0.0), above
-    front = math.exp(a * math.log(u) + b * math.log1p(-u) - log_beta)
-    if u < (a + 1.0) / (n + 2.0):
-        above = 1.0 - front * _continued(a, b, u) / a
-    else:
-        above = front * _continued(b, a, 1.0 - u) / b
-    # P(μ' > u) of Beta(a + 1, b) is P(μ > u) + front / a.
-    return max(a / n * (above + front / a) - u * above, 0.0), above
-
-
-@inner
-def _log_beta(n: float, s: float) -> float:
-    if n <= 0.0:
-        return 0.0
-    return math.lgamma(1.0 + s) + math.lgamma(1.0 + n - s) - math.lgamma(2.0 + n)
 
 
 @jit
@@ -125,7 +74,7 @@ def segment_likelihoods(n: FloatArray, s: FloatArray) -> FloatArray:
     likely = np.zeros((places, places))
     for i in range(places):
         for j in range(i + 1, places):
-            likely[i, j] = _log_beta(n[j] - n[i], s[j] - s[i])
+            likely[i, j] = log_beta_of(n[j] - n[i], s[j] - s[i])
     return likely
 
 
