@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -59,19 +58,17 @@ NARROW = replace(
     aim_gap=0.0,
 )
 NEVER = (1 << 60, 1 << 60)
-NO_NEIGHBOURHOODS: dict[str, Any] = {"climb_share": 0.0, "free_share": (0.0, 0.0)}
 #: Each part on its own, switched off, or so short of room that it fails half-way.
 SEARCHES = {
     "pairs only": PAIRS,
     "everything": NARROW,
     "pairs first": replace(NARROW, pair_from=2, hard_from=50),
-    "no neighbourhoods": replace(NARROW, **NO_NEIGHBOURHOODS),
+    "no neighbourhoods": replace(NARROW, free_tries=0),
     "no products": replace(NARROW, grow_from=NEVER),
     "neighbourhoods only": replace(
         NARROW, grow_from=NEVER, free_tries=5, free_slots=3, free_width=2
     ),
-    "a walk at once": replace(NARROW, grow_from=NEVER, free_tries=0, shake_tries=1, shakes=2),
-    "products too large": replace(NARROW, merge_most=12, grow_over=1e9, **NO_NEIGHBOURHOODS),
+    "products too large": replace(NARROW, merge_most=12, grow_over=1e9, free_tries=0),
     "some products too large": replace(
         NARROW, merge_size=4.0, least_overlap=0.0, grow_over=1e2, aim_share=0.5
     ),
@@ -121,7 +118,7 @@ def test_a_growing_product_proves_what_a_beam_does_not(seed: int) -> None:
     """With the same narrow beam the product ends in a proof; without it a gap is left."""
     bandit = random_bandit("step", 6, 16, seed)
     problem = BlockProblem.from_bandit(bandit, 16, "unknown")
-    small = replace(NARROW, most_memory=2_000_000, widen=1_000, **NO_NEIGHBOURHOODS)
+    small = replace(NARROW, most_memory=2_000_000, widen=1_000, free_tries=0)
     proven = solve_automata(block_automata(problem), params=small)
     left = solve_automata(block_automata(problem), params=replace(small, grow_from=NEVER))
     value = problem.value(proven.block)

@@ -7,8 +7,6 @@ beam, whose floor is what the arms earn now.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
@@ -20,15 +18,6 @@ from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import compact
 from lastswitch.planning.params import DEFAULT, SearchParams
-
-
-class Part(NamedTuple):
-    """Some arms, the slots they hold, their automata on these, and what they earn there now."""
-
-    arms: IntArray
-    slots: IntArray
-    automata: Automata
-    earned: float
 
 
 class Neighbourhoods:
@@ -47,14 +36,16 @@ class Neighbourhoods:
         self._rng = stream(0, "neighbourhoods")
         self._turn = 0
         self._slots, self._arms = params.free_slots, params.free_arms
+        self.patience = params.free_tries * automata.n_arms
         room = min(len(automata.idle), params.free_states)
         self._origin, self._label = np.empty(room, np.int32), np.zeros(len(automata.idle), np.int32)
         self._tables = (np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room))
 
     def widen(self) -> None:
-        """Choose more arms from here on."""
+        """Choose more arms from here on, and try more often."""
         more = self.params.free_more
         self._slots, self._arms = int(more * self._slots), int(more * self._arms)
+        self.patience *= 2
 
     def improved(
         self, block: IntArray, price: FloatArray, claims: FloatArray, rounding: float
@@ -64,52 +55,37 @@ class Neighbourhoods:
         ``claims`` is how much of each slot each arm wants; improvements up to ``rounding`` are
         none.
         """
-        part = self._freed(block, claims)
-        if part is None:
+        arms = self._chosen(block, claims)
+        slots = np.flatnonzero(np.isin(block, arms))
+        if len(arms) < 2 or len(slots) < 2:
+            return None, len(block)
+        # Twins next to each other, as the beam wants them.
+        arms = arms[np.argsort(self.automata.twins[arms], kind="stable")]
+        made = self._freed(block, arms, slots)
+        machines = None if made is None else compact(made[0])
+        if made is None or machines is None:
             return None, len(self._origin)
-        return self._filled(block, part, price, part.earned + rounding)
-
-    def shaken(
-        self, block: IntArray, price: FloatArray, claims: FloatArray
-    ) -> tuple[IntArray | None, int]:
-        """Return another block, if there is one nearly as good, and the work it took.
-
-        It is the best of a neighbourhood in which a few slots must not keep their arms.
-        """
-        part = self._freed(block, claims)
-        if part is None:
-            return None, len(self._origin)
-        few = self._rng.integers(1, self.params.shake_slots + 1)
-        for slot in self._rng.permutation(len(part.slots))[:few].tolist():
-            bar(part.automata, int((part.arms == block[part.slots[slot]]).argmax()), slot)
-        floor = part.earned - self.params.shake_loss * abs(part.earned)
-        return self._filled(block, part, price, floor)
-
-    def _filled(
-        self, block: IntArray, part: Part, price: FloatArray, floor: float
-    ) -> tuple[IntArray | None, int]:
-        """Return the block with its slots shared out again, if that earns more than ``floor``."""
-        arms, slots = part.arms, part.slots
-        steps, width = self.params.free_steps, self.params.free_width
-        machines = compact(part.automata)
-        if machines is None:
-            return None, len(part.automata.idle)
-        work = steps * machines.size
+        floor = made[1] + rounding
+        work = self.params.free_steps * machines.size
         prices = Bundle(machines, price[slots], params=self.params)
-        prices.descend(floor, steps)
-        left = None if prices.bound <= floor else fixed(prices, floor)
+        prices.descend(floor, self.params.free_steps)
+        if prices.bound <= floor:
+            return None, work
+        left = fixed(prices, floor)
         if left is None:
             return None, work
         prices = Bundle(left, prices.price, params=self.params)
-        beam = Beam(left, self.automata.twins[arms], width, prices.worth, prices.price, self.params)
+        width = self.params.free_width
+        twins = self.automata.twins[arms]
+        beam = Beam(left, twins, width, prices.worth, prices.price, self.params)
         beam.run(floor, 1 << 40)
         work += width * len(slots) * len(arms)
         value, node = beam.best()
         if value <= floor:
             return None, work
-        other = block.copy()
-        other[slots] = arms[beam.way_to(node)[0]]
-        return other, work
+        better = block.copy()
+        better[slots] = arms[beam.way_to(node)[0]]
+        return better, work
 
     def _chosen(self, block: IntArray, claims: FloatArray) -> IntArray:
         """Return the arms to plan anew: at random, around a slot, or where claims and block differ.
@@ -142,24 +118,20 @@ class Neighbourhoods:
             chosen += others[np.argsort(-want)[:2]].tolist()
         return np.array(sorted(chosen), np.int64)
 
-    def _freed(self, block: IntArray, claims: FloatArray) -> Part | None:
-        """Return some arms on the slots they hold; None if that is nothing, or too much."""
-        arms = self._chosen(block, claims)
-        slots = np.flatnonzero(np.isin(block, arms))
-        if len(arms) < 2 or len(slots) < 2:
-            return None
-        # Twins next to each other, as the beam wants them.
-        arms = arms[np.argsort(self.automata.twins[arms], kind="stable")]
+    def _freed(
+        self, block: IntArray, arms: IntArray, slots: IntArray
+    ) -> tuple[Automata, float] | None:
+        """Return the automata of some arms on some slots, and what these arms earn now."""
         a, (idle, pull, pay) = self.automata, self._tables
         offset, root = np.zeros(len(slots) + 2, np.int64), np.empty(len(arms), np.int32)
-        earned = free(
+        value = free(
             *(a.offset, a.idle, a.pull, a.pay, a.final, a.root, block, arms, slots),
             *(offset, idle, pull, pay, root, self._origin, self._label),
         )
-        if np.isnan(earned):
+        if np.isnan(value):
             return None
         n, end = int(offset[-1]), int(offset[-2])
-        automata = Automata(
+        sub = Automata(
             offset=offset,
             idle=idle[:n],
             pull=pull[:n],
@@ -168,16 +140,7 @@ class Neighbourhoods:
             root=root,
             twins=a.twins[arms],
         )
-        return Part(arms, slots, automata, earned)
-
-
-def bar(automata: Automata, arm: int, slot: int) -> None:
-    """Forbid an arm to be pulled in a slot, whatever it did before."""
-    states = automata.root[arm : arm + 1]
-    for _ in range(slot):
-        states = np.unique(np.concatenate([automata.idle[states], automata.pull[states]]))
-        states = states[states >= 0]
-    automata.pull[states] = -1
+        return sub, value
 
 
 @bare

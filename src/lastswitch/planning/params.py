@@ -70,33 +70,22 @@ class SearchParams:
         to make room for, as a share of them and at least.
     first_pairs, next_arms, most_rivals
         How many pairs, and then machines, are weighed against each other; among how many.
-    least_overlap, few_machines, size_power
-        The least claims a machine must share with the product, unless only a few machines are left;
-        of the others the one with most, divided by how much larger the product becomes to this
-        power.
-    merge_steps, merge_trim
-        Steps after a product, and the share to which the slack must have shrunk for arcs to be
-        deleted then.
+    least_overlap, few_machines
+        The least claims a machine must share with the product, unless only a few machines are left.
+    merge_steps, merge_rounds, merge_large, merge_trim
+        Steps after a product before arcs are deleted again, if the slack has shrunk to a share;
+        and how often, for small products and for those of more than ``merge_large`` states.
     merge_beam
         States of a product from which on a beam looks for a better block first.
     aim_gap, aim_share, aim_most
         With a time limit, while the gap is larger than the first, proofs aim at a share of it:
         this one and, for ``large`` problems, less far down where that fails, to about the last.
-    climb_share, free_share
-        The share of all work that goes into planning a few arms anew: while that makes the block
-        better, and later, when it is stuck; usually, and for ``large`` problems.
-    free_arms, free_slots, free_shares, free_states, free_more
-        At most so many arms and slots at a time, shares of all slots in turn, and no more if they
-        have too many states. Where it was in vain for long, this many times as many arms and slots.
+    free_tries, free_arms, free_slots, free_shares, free_states, free_more
+        Arms are planned anew until that has failed this often per arm: at most so many arms and
+        slots at a time, shares of all slots in turn, and no more if they have too many states.
+        Where it was in vain, the next time with this many times as many arms and slots.
     free_steps, free_width
         The steps and the width of the beam for that.
-    free_tries, shake_tries, shakes
-        It is stuck after this many tries per arm. From then on it steps aside to a block a little
-        worse and tries so often from there, again and again, and this often before it returns to
-        the best block.
-    shake_slots, shake_loss
-        Stepping aside, at most this many slots must change hands, and at most this share of the
-        value is lost.
     trim_again
         Arcs are deleted again once the slack has shrunk to this share, and the machines are
         exchanged for the smaller ones if those have at most this share of the states and arcs.
@@ -156,14 +145,15 @@ class SearchParams:
     few_machines: int = 4
     most_rivals: int = 500
     least_overlap: float = 0.05
-    size_power: float = 0.75
     merge_steps: int = 20
+    merge_rounds: tuple[int, int] = (2, 4)
+    merge_large: int = 30_000
     merge_trim: float = 0.8
     merge_beam: int = 20_000
     aim_gap: float = 1e-3
     aim_share: float = 0.75
     aim_most: float = 0.9
-    free_tries: int = 1
+    free_tries: int = 2
     free_slots: int = 60
     free_shares: tuple[float, ...] = (0.6, 0.75, 0.9)
     free_more: float = 1.25
@@ -171,12 +161,6 @@ class SearchParams:
     free_states: int = 200_000
     free_steps: int = 25
     free_width: int = 100
-    climb_share: float = 0.5
-    free_share: tuple[float, float] = (0.3, 0.5)
-    shakes: int = 20
-    shake_tries: int = 5
-    shake_slots: int = 3
-    shake_loss: float = 0.05
     trim_again: float = 0.95
     slice: int = 2_000_000
     tell_every: float = 0.1

@@ -6,6 +6,7 @@ tightens the bound; it has a state for every pair of states, less those no bette
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,7 +171,7 @@ def rivals(
         if size > params.grow_over * limit:
             continue
         larger = max(counts[i].sum(), counts[j].sum())
-        score = (shared + 1e-9) / max(size / larger, 1e-9) ** params.size_power
+        score = (shared + 1e-9) / math.sqrt(max(size / larger, 1e-9))
         if score > best:
             room = int(min(limit, params.room * size + params.least_room))
             best, chosen = score, (i, j, room)

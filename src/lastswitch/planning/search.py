@@ -23,14 +23,14 @@ from lastswitch.planning import products, stages
 from lastswitch.planning.beam import Beam
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.lineup import Lineup
-from lastswitch.planning.local_search import LocalSearch
 from lastswitch.planning.machines import Machines, as_machines, compact, minimal
+from lastswitch.planning.neighbourhood import Neighbourhoods
 from lastswitch.planning.prices import Prices, best_pays
 from lastswitch.planning.quick import first_round
 from lastswitch.planning.record import Done, Reached, Record
 
-#: What a state of a product costs in states swept.
-PAIR_WORK = 30
+#: What a state of a product, and a try of some arms, cost in states swept.
+PAIR_WORK, TRY_WORK = 30, 60_000
 #: Bytes that a state of a product takes while it is made.
 STATE_BYTES = 400
 
@@ -47,8 +47,6 @@ class Search(Record):
     >>> search.value, search.bound
     (0.5, 0.5)
     """
-
-    _kept: Lineup | None = None  # a copy that aimed too low for the room there was
 
     def run(self, price: FloatArray | None = None) -> None:
         """Search until proven, good enough, or out of time or memory."""
@@ -77,7 +75,7 @@ class Search(Record):
         lineup = self.lineup = lineup.bundled()
         self._descend(lineup, params.bundle_steps)
         self._trim(lineup)
-        least = params.grow_from[self._large]
+        least = params.grow_from[d * self.automata.n_arms > params.large]
         most = min(params.merge_most, params.most_memory // STATE_BYTES)
         tried = None
         while True:
@@ -85,11 +83,9 @@ class Search(Record):
             work = width // params.widen * d * len(lineup.members)
             limit = min(most, int(params.merge_size * work))
             if work >= least and tried != (limit, self.value):
-                first, tried = tried is None, (limit, self.value)
-                if first or self._aim(lineup, limit):
-                    self._grow(lineup, limit)
-                if first:
-                    self._aim(lineup, limit)
+                tried = limit, self.value
+                self._grow(lineup, limit)
+                self._aim(lineup, limit)
             self._pass(lineup, width)
             width *= params.widen
 
@@ -110,7 +106,8 @@ class Search(Record):
         if len(a.idle) > self.params.states_per_second * (self.deadline - time.perf_counter()):
             self.deadline = -math.inf  # no time for this many: a greedy block is the answer
         self.pause()
-        if not self._large and min(a.idle[:end].min(), a.pull[:end].min()) >= 0:
+        small = a.length * a.n_arms <= self.params.large
+        if small and min(a.idle[:end].min(), a.pull[:end].min()) >= 0:
             self._plain = self._free = True
             self._load(stages.ready_to_hurry)
             return as_machines(a)  # nothing is forbidden, so there are no dead ends
@@ -269,7 +266,6 @@ class Search(Record):
         """Take one machine after the other into a product, as long as it stays below ``limit``."""
         params = self.params
         while len(lineup.members) > 1:
-            self._plan_anew(lineup)
             floor = self.floor_of(lineup)
             both = products.rivals(lineup.prices, lineup.cluster, floor, limit, params)
             if both is None:
@@ -284,8 +280,11 @@ class Search(Record):
     def _shrink(self, lineup: Lineup) -> None:
         """Improve the prices after a product, deleting arcs as soon as that is worth it."""
         params = self.params
-        self._descend(lineup, params.merge_steps)
-        self._trim(lineup, params.merge_trim)
+        for _ in range(params.merge_rounds[len(lineup.prices.worth) > params.merge_large]):
+            self._descend(lineup, params.merge_steps)
+            self._trim(lineup, params.merge_trim)
+            if lineup.prices.exhausted:
+                break
         states = len(lineup.prices.worth)
         if lineup.aim > self.floor:  # what is left above the aim may well lead to blocks below it
             self._beam(lineup, params.free_width, self.floor)
@@ -306,21 +305,19 @@ class Search(Record):
         self.lower(lineup, lineup.prices.bound)
         self._beam(lineup, 1)
 
-    def _aim(self, lineup: Lineup, limit: int) -> bool:
+    def _aim(self, lineup: Lineup, limit: int) -> None:
         """Prove that nothing is much better than the incumbent, which takes smaller products.
 
         Only where time is short, and the bound all that can be hoped for. What is deleted on the
-        way holds above the aim alone, so it is done on a copy. One whose product became too large
-        is kept for when there is room for it. Return whether there is nothing left to aim at.
+        way holds above the aim alone, so it is done on a copy.
         """
         if math.isinf(self.deadline) or self.blurred or not self.answered:
-            return True
+            return
         share = self.params.aim_share
-        most = self.params.aim_most if self._large else 0.0
+        large = self.automata.n_arms * self.automata.length > self.params.large
+        most = self.params.aim_most if large else 0.0
         while self.bound - self.value > self.params.aim_gap * abs(self.value):
-            copy, self._kept = self._kept, None
-            if copy is None or copy.aim >= self.bound:
-                copy = lineup.bundled(self.value + share * (self.bound - self.value))
+            copy = lineup.bundled(self.value + share * (self.bound - self.value))
             try:
                 self._trim(copy, math.inf)
                 self._grow(copy, limit)
@@ -328,31 +325,35 @@ class Search(Record):
                 share = self.params.aim_share
                 continue
             if share > most:
-                self._kept = copy
-                return False
+                return
             share = 0.5 + 0.5 * share
-        return True
 
     def _plan_anew(self, lineup: Lineup) -> None:
-        """Look for better blocks, with a share of all work: more while that is easy."""
+        """Plan a few arms at a time anew, until that has failed again and again.
+
+        At most as much work as everything before: where the incumbent is the best block, all of
+        this is in vain. If it was, it goes on with more arms at a time when it is called again.
+        """
         if self.blurred or not self.answered or self.block is None:
             return
-        shares = self.params.climb_share, self.params.free_share[self._large]
-        local, claims, price = self._local, lineup.arm_claims(), lineup.prices.price
-        while local.work < shares[local.stuck] * (self.work + local.work):
-            found = local.better(self.block, self.value, price, claims, self.rounding)
-            if found is not None:
-                self.offer(found)
+        before, failures, most = self.value, 0, 2 * self.work
+        around, claims = self._around, lineup.arm_claims()
+        while failures < around.patience and self.work < most:
+            better, work = around.improved(self.block, lineup.prices.price, claims, self.rounding)
+            self.work += TRY_WORK + work
+            failures += 1
+            if better is not None:
+                value = self.value
+                self.offer(better)
+                failures = 0 if self.value > value else failures
             self.check(lineup)
+        if self.value == before:
+            around.widen()
         self._trim(lineup)
 
     @functools.cached_property
-    def _large(self) -> bool:
-        return self.automata.n_arms * self.automata.length > self.params.large
-
-    @functools.cached_property
-    def _local(self) -> LocalSearch:
-        return LocalSearch(self.automata, self.params)
+    def _around(self) -> Neighbourhoods:
+        return Neighbourhoods(self.automata, self.params)
 
     def _load(self, ready: Callable[[], None]) -> None:
         """Compile or load what easy problems do not need; that costs no time of the caller's."""
