@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._kernels import jit
+from lastswitch._kernels import bare
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.beam import _state_keys
@@ -169,7 +169,7 @@ class Beam:
         return tuple(rounds)
 
 
-@jit
+@bare
 def advance(
     m: Machines,
     h: Heard,
@@ -204,7 +204,8 @@ def advance(
             child_states(m, h, guide.twins, here, found.place[j], found.taken[j], there)
             nodes.value[1 - t % 2, j], nodes.bound[1 - t % 2, j] = found.value[j], found.bound[j]
             ways.parent[t, j] = p
-            ways.taken[t, j], ways.place[t, j] = found.taken[j], found.place[j]
+            for x in range(found.taken.shape[1]):
+                ways.taken[t, j, x], ways.place[t, j, x] = found.taken[j, x], found.place[j, x]
         ledger[CUT] = -np.inf
         t, n_nodes = t + 1 if count > 0 else d, count
         node, count = 0, 0

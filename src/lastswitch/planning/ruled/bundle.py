@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._kernels import inner, jit
+from lastswitch._kernels import bare, bare_inner
 from lastswitch.planning.bundle import (
     BOUND,
     COUNT,
@@ -78,7 +78,7 @@ class Bundle(Prices):
             )
 
 
-@jit
+@bare
 def bundle_steps(
     m: Machines,
     h: Heard,
@@ -102,7 +102,8 @@ def bundle_steps(
         for k in range(len(h.root)):
             for s in range(h.offset[k, d], h.offset[k, d + 1]):
                 descent.memory[s] = 0.0
-        descent.trial[:] = descent.price
+        for c in range(len(descent.price)):
+            descent.trial[c] = descent.price[c]
         memo[BOUND] = cut(m, h, descent, cuts, 0)
         if steps == 0:
             return 0
@@ -124,7 +125,7 @@ def bundle_steps(
     return taken
 
 
-@inner
+@bare_inner
 def cut(m: Machines, h: Heard, descent: Descent, cuts: Cuts, n: int) -> float:
     """Sweep at the trial prices; fill the slope of cut ``n`` and return the bound."""
     costs(h, descent.trial, descent.cost)

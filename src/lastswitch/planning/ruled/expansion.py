@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._kernels import inner
+from lastswitch._kernels import bare_inner
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import KeyArray, Machines
@@ -64,7 +64,7 @@ class Scratch(NamedTuple):
     bounds: FloatArray
 
 
-@inner
+@bare_inner
 def expand(
     m: Machines,
     h: Heard,
@@ -143,7 +143,7 @@ def expand(
     return count, work
 
 
-@inner
+@bare_inner
 def offer(
     m: Machines,
     h: Heard,
@@ -207,9 +207,8 @@ def offer(
         if found.key[old] == key and same(m, h, guide.twins, nodes, found, scratch, t, old, c):
             if value <= found.value[old]:
                 return count
-            found.parent[old], found.taken[old] = p, found.taken[c]
-            found.place[old] = found.place[c]
-            found.value[old], found.bound[old] = value, bound
+            found.parent[old], found.value[old], found.bound[old] = p, value, bound
+            copy_moves(found, c, old)
             return count
         q = (q + 1) & (len(found.table) - 1)
     found.table[q] = c
@@ -217,7 +216,14 @@ def offer(
     return count + 1
 
 
-@inner
+@bare_inner
+def copy_moves(found: Found, one: int, other: int) -> None:
+    """Make the moves of candidate ``other`` those of ``one``."""
+    for x in range(found.taken.shape[1]):
+        found.taken[other, x], found.place[other, x] = found.taken[one, x], found.place[one, x]
+
+
+@bare_inner
 def same(
     m: Machines,
     h: Heard,
@@ -240,7 +246,7 @@ def same(
     return equal
 
 
-@inner
+@bare_inner
 def child_states(
     m: Machines,
     h: Heard,
@@ -271,7 +277,7 @@ def child_states(
         out[n + k] = h.after[states[n + k], e]
 
 
-@inner
+@bare_inner
 def keep_best(
     n: int, width: int, found: Found, bounds: FloatArray, ledger: FloatArray, again: bool
 ) -> int:
@@ -294,7 +300,7 @@ def keep_best(
                 level -= 1
             found.value[kept], found.bound[kept] = found.value[j], found.bound[j]
             found.key[kept], found.parent[kept] = found.key[j], found.parent[j]
-            found.taken[kept], found.place[kept] = found.taken[j], found.place[j]
+            copy_moves(found, j, kept)
             kept += 1
         else:
             ledger[DROPPED] = max(ledger[DROPPED], found.bound[j])

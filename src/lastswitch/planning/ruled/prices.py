@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._kernels import inner, jit
+from lastswitch._kernels import bare, bare_inner
 from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
@@ -161,7 +161,7 @@ def _best_pays(machines: Machines) -> FloatArray:
     return best
 
 
-@jit
+@bare
 def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) -> None:
     """Lower the bound over the prices by deflected Polyak steps.
 
@@ -194,7 +194,8 @@ def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) 
             if bound < lowest - 1e-6 * abs(lowest - target):
                 stalls = 0.0
             lowest = bound
-            price[:] = trial
+            for c in range(len(price)):
+                price[c] = trial[c]
         stalled = stalls >= PATIENCE
         if stalled:
             stalls = 0.0
@@ -209,7 +210,7 @@ def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) 
     memo[THETA], memo[STALLS], memo[BEST] = theta, 0.0, lowest
 
 
-@inner
+@bare_inner
 def costs(h: Heard, at: FloatArray, cost: FloatArray) -> None:
     """Fill what a play of each kind pays in each round: its price and those of its letters."""
     kinds, d = cost.shape
@@ -224,7 +225,7 @@ def costs(h: Heard, at: FloatArray, cost: FloatArray) -> None:
             cost[kind, t] = total
 
 
-@inner
+@bare_inner
 def sweep_arms(m: Machines, cost: FloatArray, worth: FloatArray) -> None:
     """Fill the worth of every state of the arms, from the last round back."""
     for t in range(len(m.lo) - 2, -1, -1):
@@ -237,7 +238,7 @@ def sweep_arms(m: Machines, cost: FloatArray, worth: FloatArray) -> None:
             worth[s] = best
 
 
-@inner
+@bare_inner
 def sweep_monitors(h: Heard, at: FloatArray, d: int, memory: FloatArray) -> None:
     """Fill the worth of every state of the monitors, from the last round back."""
     for k in range(len(h.root)):
@@ -254,7 +255,7 @@ def sweep_monitors(h: Heard, at: FloatArray, d: int, memory: FloatArray) -> None
                 memory[s] = best
 
 
-@inner
+@bare_inner
 def claim(m: Machines, h: Heard, descent: Descent) -> float:
     """Follow the best paths of all arms and monitors; fill the slope and return the bound.
 
@@ -314,7 +315,7 @@ def claim(m: Machines, h: Heard, descent: Descent) -> float:
     return bound
 
 
-@inner
+@bare_inner
 def move(descent: Descent, reach: float, back: bool) -> None:
     """Move the trial prices by ``reach`` / |dir|^2 along the direction, or go back to the best."""
     price, trial, slope, direction = descent.price, descent.trial, descent.slope, descent.direction
@@ -333,7 +334,7 @@ def move(descent: Descent, reach: float, back: bool) -> None:
             trial[c], direction[c] = price[c], 0.0
 
 
-@jit
+@bare
 def delete(
     m: Machines,
     h: Heard,
