@@ -26,9 +26,7 @@ from lastswitch.planning.ruled.prices import (
     Heard,
     Prices,
     claim,
-    costs,
-    sweep_arms,
-    sweep_monitors,
+    sweep,
 )
 
 #: How many cuts are kept, and the share of the gap below which what they promise is nothing.
@@ -119,18 +117,14 @@ def bundle_steps(
         n += 1
     memo[COUNT] = n
     if not swept:
-        costs(h, descent.price, descent.cost)
-        sweep_arms(m, descent.cost, descent.worth)
-        sweep_monitors(h, descent.price, d, descent.memory)
+        sweep(m, h, descent.price, descent)
     return taken
 
 
 @bare_inner
 def cut(m: Machines, h: Heard, descent: Descent, cuts: Cuts, n: int) -> float:
     """Sweep at the trial prices; fill the slope of cut ``n`` and return the bound."""
-    costs(h, descent.trial, descent.cost)
-    sweep_arms(m, descent.cost, descent.worth)
-    sweep_monitors(h, descent.trial, len(m.lo) - 1, descent.memory)
+    sweep(m, h, descent.trial, descent)
     bound = claim(m, h, descent)
     for c in range(len(descent.slope)):
         cuts.slope[n, c] = descent.slope[c]

@@ -92,17 +92,17 @@ def counters_of(
     none_of_each = rule.hard and rule.most == 0 and not rule.least
     counters: list[Counter] = []
     arms = numbers(rule.who)
-    windows = _turn_windows(rule, length) if repeats else rule.windows(length)
+    parts = list(_parts(_turn_windows(rule, length) if repeats else rule.windows(length)))
     for who in [(arm,) for arm in arms] if rule.each or none_of_each else [arms]:
         heard = [sum(arm in who for arm in played) for played in history]
         if rule.within is not None:
             at_once = min(most_plays, len(who))
             counters += [
                 _sliding(rule, who, part, heard, length, at_once if repeats else 0)
-                for part in _parts(windows)
+                for part in parts
             ]
         else:
-            for part in _parts(windows):
+            for part in parts:
                 counters += [
                     _fixed(rule, who, chain, heard, length, repeats) for chain in _chains(part)
                 ]

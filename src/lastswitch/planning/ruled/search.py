@@ -36,8 +36,9 @@ SCOUT, NARROW, WIDEN = 8, 32, 4
 STEPS, BUNDLE_STEPS, MORE_STEPS, WARM_THETA = (20, 60), 100, 40, 0.1
 #: Beyond this many states and arcs a bundle's steps are too few, and subgradient steps go on.
 LARGE, LARGE_STEPS = 200_000, 240
-#: With nothing to aim at, aim this share below the bound, and again after so many steps.
-AIM, AIM_STEPS = 0.03, 20
+#: With nothing to aim at, aim this share below the bound, and again after so many steps; a bundle,
+#: whose steps find their own size, farther below.
+AIM, AIM_STEPS, BUNDLE_AIM = 0.03, 20, 0.5
 #: Work (states, or moves of the beam) between two looks at the clock.
 SLICE = 2_000_000
 #: Relative to the size of the pays: sums that differ by less are equal but for rounding.
@@ -257,17 +258,23 @@ class Search:
             self._descend(prices, steps)
             self._beam(prices, SCOUT)
             prices = self._trimmed(prices)
-        if self.rounds is None and not self.any_will_do:
-            self._look_for_any()
         large = prices.machines.size > LARGE
-        if not large:
+        if large:
+            self._look_for_any()
+        else:
             prices = self._adopt(Bundle(prices.machines, prices.heard, prices.price))
         self._descend(prices, LARGE_STEPS if large else BUNDLE_STEPS)
         self._beam(prices, SCOUT)
+        self._look_for_any()
         return self._trimmed(prices)
 
     def _look_for_any(self) -> None:
-        """Find a first schedule without looking at pays, or prove that there is none."""
+        """Find a first schedule without looking at pays, or prove that there is none.
+
+        Good prices lead a beam to one more often; so this is for where they do not.
+        """
+        if self.rounds is not None or self.any_will_do:
+            return
         left = self.deadline - time.perf_counter()
         answer = feasible(self.problem, None if math.isinf(left) else max(left, 1e-3))
         if answer.infeasible:
@@ -294,7 +301,8 @@ class Search:
             if self.any_will_do:
                 target = prices.bound - 1.0
             elif self.rounds is None:  # nothing to aim at yet: something a little lower
-                target = prices.bound - AIM * max(abs(prices.bound), self._scale(prices))
+                aim = BUNDLE_AIM if isinstance(prices, Bundle) else AIM
+                target = prices.bound - aim * max(abs(prices.bound), self._scale(prices))
             prices.descend(target, min(steps, at_once))
             self._lower(prices.bound)
             self._check()
