@@ -31,9 +31,11 @@ from lastswitch.rules import apart
 MOST_MEMORY = 1 << 30
 #: Widths: for a first schedule, to begin with, and how much wider each pass is.
 SCOUT, NARROW, WIDEN = 8, 32, 4
-#: Subgradient steps between scouts, and then those of a bundle, to begin with and before each later
-#: pass; how large subgradient steps may be by then, or after a warm start.
-STEPS, BUNDLE_STEPS, MORE_STEPS, WARM_THETA = (20, 60), 100, 40, 0.1
+#: Subgradient steps between scouts, and then those of a bundle: to begin with, before the first
+#: pass, and before wider ones, which cost so much that better prices are worth it.
+STEPS, BUNDLE_STEPS, MORE_STEPS, WIDE_STEPS = (20, 60), 40, 40, 200
+#: How large subgradient steps may be by then, or after a warm start.
+WARM_THETA = 0.1
 #: Beyond this many states and arcs a bundle's steps are too few, and subgradient steps go on.
 LARGE, LARGE_STEPS = 200_000, 240
 #: With nothing to aim at, aim this share below the bound, and again after so many steps; a bundle,
@@ -217,7 +219,7 @@ class Search:
         widest = max(1, MOST_MEMORY // Beam.bytes_per_node(states, machines.length, heard.most))
         while True:
             prices.slow_down(WARM_THETA)
-            self._descend(prices, MORE_STEPS)
+            self._descend(prices, MORE_STEPS if width == NARROW else WIDE_STEPS)
             self._beam(prices, min(width, widest))
             if width >= widest:
                 return
