@@ -174,7 +174,7 @@ def kept(digest: str) -> dict[str, Any]:
     """Return the tables kept before by the same code; empty ones if there are none."""
     file = RESULTS / "rules.json"
     before: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-    if before.get("code") != digest:
+    if before.get("version") != digest:
         return {"problems": [], "radio week": []}
     return {name: before[name] for name in ("problems", "radio week")}
 
@@ -207,7 +207,7 @@ def main() -> None:
             "monitors, with rules of one arm folded into its flow; other forms for CP-SAT were "
             "not tried. Runs of less than a quarter of a second are repeated and the best counts, "
             "which on shared cores favours the fastest solver.",
-            {"code": digest, **tables},
+            {"version": digest, **tables},
         )
 
 

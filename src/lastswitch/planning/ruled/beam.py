@@ -31,8 +31,8 @@ from lastswitch.planning.ruled.prices import Heard, Prices
 from lastswitch.planning.selection import CUT, DROPPED, FLOOR, Found
 
 #: Entries of the cursor: round, next node to expand, nodes in this round, candidates for the next;
-#: then the places of the hash table in use.
-ROUND, NODE, NODES, CANDIDATES = 0, 1, 2, 3
+#: then the places of the hash table in use, and the moves looked at so far.
+ROUND, NODE, NODES, CANDIDATES, SPENT = 0, 1, 2, 3, 5
 #: Candidates gathered per place in the beam before the worst are dropped.
 ROOM = 4
 
@@ -84,7 +84,7 @@ class Beam:
             np.empty(max(FEW_PLACES, 1 << (2 * room).bit_length()), np.int32),
         )
         self._scratch = room_for(n, monitors, most, room)
-        self._cursor = np.array([0, 0, 1, 0, 0])
+        self._cursor = np.array([0, 0, 1, 0, 0, 0])
         self._ledger = np.array([-np.inf, -np.inf, -np.inf, blur])
 
     @staticmethod
@@ -107,15 +107,20 @@ class Beam:
         """The best bound dropped for lack of width so far."""
         return float(self._ledger[DROPPED])
 
+    @property
+    def spent(self) -> int:
+        """How many moves were looked at so far."""
+        return int(self._cursor[SPENT])
+
     def open_bound(self) -> float:
         """Return the best bound of what this pass has not settled yet: dropped, or on the way."""
-        t, node, nodes, candidates, _ = self._cursor
+        t, node, nodes, candidates = self._cursor[:4]
         ahead = self._nodes.bound[t % 2, node:nodes], self._found.bound[:candidates]
         return max([self.dropped, *(float(part.max()) for part in ahead if len(part))])
 
     def best(self) -> tuple[float, int]:
         """Return the value and the node of the best complete schedule; (-inf, -1) if none."""
-        t, _, nodes, _, _ = self._cursor.tolist()
+        t, _, nodes = self._cursor[:3].tolist()
         if t < self.machines.length or nodes == 0:
             return -np.inf, -1
         n = len(self.machines.root)
@@ -179,6 +184,7 @@ def advance(
                 m, h, guide, nodes, found, scratch, cursor, ledger, t, node, count, width
             )
             budget -= work
+            cursor[SPENT] += work
             node += 1
         if count > width:
             count = keep_best(count, width, found, scratch.bounds, ledger)
