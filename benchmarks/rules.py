@@ -4,12 +4,14 @@ Every solver gets the same problems, one core, in the same run: ``certified``; H
 arms and monitors, rules of one arm folded into its flow; CP-SAT on the same flows, in a process of
 its own, if OR-Tools is installed. All times include compiling the rules. The radio
 week shows gaps instead. Options: ``--quick`` for one seed and short limits, ``--alone`` for
-``certified`` only.
+``certified`` only, ``--only ROW`` for one problem (or ``radio week``): its rows take their place in
+the results kept, as long as those are of the same code.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import statistics
 import subprocess
@@ -20,8 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import lastswitch
 from benchmarks._ruled import PROBLEMS, radio_week
-from benchmarks._table import keep, print_table
+from benchmarks._table import RESULTS, keep, print_table
 from benchmarks.planning import best_time
 from lastswitch.errors import UndecidedError
 from lastswitch.planning import plan_block
@@ -29,6 +32,7 @@ from lastswitch.planning.ruled import ilp
 from lastswitch.planning.ruled.compiled import compiled
 from lastswitch.planning.ruled.problem import RuledProblem
 
+ROOT = Path(__file__).parent.parent
 #: Seconds for every solver, and when the gaps of the radio week are read.
 LIMIT, MOMENTS = 30.0, (1.0, 10.0, 60.0)
 #: A problem counts as proven below this gap.
@@ -87,7 +91,7 @@ def cp_sat(problem: RuledProblem, limit: float) -> Outcome | None:
         input=json.dumps(data),
         capture_output=True,
         text=True,
-        cwd=Path(__file__).parent.parent,
+        cwd=ROOT,
         check=False,
     )
     if run.returncode:
@@ -105,11 +109,12 @@ def _gap(value: float, bound: float) -> float:
     return max(bound - value, 0.0) / max(abs(value), 1e-12)
 
 
-def compare(seeds: int, limit: float, alone: bool) -> list[dict[str, Any]]:
+def compare(names: list[str], seeds: int, limit: float, alone: bool) -> list[dict[str, Any]]:
     """Return a row per problem: every solver's times, and the better rival's as a ratio."""
     certified(PROBLEMS["meals"](99), limit)  # compiled before any clock starts
     rows = []
-    for name, make in PROBLEMS.items():
+    for name in names:
+        make = PROBLEMS[name]
         ours, rivals, ratios = [], {"HiGHS": [], "CP-SAT": []}, []
         for seed in range(seeds):
             problem = make(seed)
@@ -150,17 +155,49 @@ def week(moments: tuple[float, ...], alone: bool) -> list[dict[str, Any]]:
     return rows
 
 
+def code() -> str:
+    """Return a digest of all that is measured: the planner, its rules, and this benchmark."""
+    digest = hashlib.sha256()
+    package = Path(lastswitch.__file__).parent
+    places = [
+        (package, "planning/**/*.py"),
+        (package, "rules/*.py"),
+        (ROOT, "benchmarks/*rule*.py"),
+    ]
+    for folder, pattern in places:
+        for file in sorted(folder.glob(pattern)):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def kept(digest: str) -> dict[str, Any]:
+    """Return the tables kept before by the same code; empty ones if there are none."""
+    file = RESULTS / "rules.json"
+    before: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    if before.get("version") != digest:
+        return {"problems": [], "radio week": []}
+    return {name: before[name] for name in ("problems", "radio week")}
+
+
 def main() -> None:
-    """Measure, print, and keep the results unless the run was a quick or partial one."""
+    """Measure, print, and keep the results unless the run was a quick or lonely one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--only", choices=[*PROBLEMS, "radio week"], metavar="ROW")
     options = parser.parse_args()
     limit, moments = (5.0, (1.0, 5.0)) if options.quick else (LIMIT, MOMENTS)
-    rows = compare(1 if options.quick else 3, limit, options.alone)
-    print_table(f"seconds to proven optimality, or the gap after {limit:g} s; three seeds", rows)
-    large = week(moments, options.alone)
-    print_table("radio week: 40 songs, 12 artists, 168 rounds", large)
+    names = [name for name in PROBLEMS if options.only in (None, name)]
+    digest = code()
+    tables = kept(digest) if options.only else {"problems": [], "radio week": []}
+    if names:
+        rows = compare(names, 1 if options.quick else 3, limit, options.alone)
+        print_table(f"seconds to proven optimality, or the gap after {limit:g} s", rows)
+        new = {row["problem"]: row for row in [*tables["problems"], *rows]}
+        tables["problems"] = [new[name] for name in PROBLEMS if name in new]
+    if options.only in (None, "radio week"):
+        tables["radio week"] = week(moments, options.alone)
+        print_table("radio week: 40 songs, 12 artists, 168 rounds", tables["radio week"])
     if not (options.quick or options.alone):
         keep(
             "rules",
@@ -170,7 +207,7 @@ def main() -> None:
             "monitors, with rules of one arm folded into its flow; other forms for CP-SAT were "
             "not tried. Runs of less than a quarter of a second are repeated and the best counts, "
             "which on shared cores favours the fastest solver.",
-            {"problems": rows, "radio week": large},
+            {"version": digest, **tables},
         )
 
 

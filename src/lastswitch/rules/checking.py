@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from lastswitch.errors import RuleError
-from lastswitch.rules.records import Counting, Rule, Succession
+from lastswitch.rules.records import Counting, Rule, Succession, Window
 
 #: The arms of each round.
 PlayedRounds = Sequence[Sequence[int]]
@@ -63,13 +63,14 @@ def violations(
         past = [rounds[-1]] if repeats else list(history)
         _followers(rule, [*past, *rounds], len(past), found)
     else:
+        windows = rule.windows(len(rounds))
         for who in [(arm,) for arm in rule.who] if rule.each else [rule.who]:
             counts = [sum(arm in who for arm in arms) for arms in rounds]
             before = [sum(arm in who for arm in arms) for arms in history]
             if repeats:
                 turns = 1 + (rule.within or 1) // len(rounds)
                 before = counts * turns
-            _counted(rule, before + counts, len(before), repeats, found)
+            _counted(rule, windows, before + counts, len(before), repeats, found)
     return [Violation(t, amount) for t, amount in sorted(found.items())]
 
 
@@ -96,15 +97,19 @@ def _followers(rule: Succession, played: PlayedRounds, now: int, found: dict[int
 
 
 def _counted(
-    rule: Counting, counts: list[int], now: int, repeats: bool, found: dict[int, int]
+    rule: Counting,
+    windows: list[Window],
+    counts: list[int],
+    now: int,
+    repeats: bool,
+    found: dict[int, int],
 ) -> None:
     """Count plays too many and too few; ``counts`` are the plays of every round, known past first.
 
     Round 0 of the schedule is entry ``now``.
     """
     length = len(counts) - now
-    for window in rule.windows(length):
-        start, stop, least, most = window
+    for start, stop, least, most in windows:
         # Spans are rounds of one turn; sliding windows and periods go on from turn to turn.
         known = 0 if repeats and rule.spans is not None else -now
         first = max(start, known)
@@ -112,8 +117,8 @@ def _counted(
             # Of sliding windows, each judges the plays of its last round only.
             judged = range(max(start, 0) if rule.within is None else stop - 1, stop)
             for t in judged:
-                if t < length:
-                    plays, before = counts[now + t], sum(counts[now + first : now + t])
+                if t < length and (plays := counts[now + t]):
+                    before = sum(counts[now + first : now + t])
                     _add(found, t, max(0, plays - max(0, most - before)))
         if least and start >= known and stop <= length:
             plays = sum(counts[now + start : now + stop])

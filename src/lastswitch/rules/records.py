@@ -163,8 +163,9 @@ class Counting:
             spans = [(t, t + 1) for t in range(length) if t not in inside]
         else:
             spans = sorted(self.spans)
+        plays = {size: self._plays(size) for size in {stop - start for start, stop in spans}}
         return [
-            Window(start, stop, *self._plays(stop - start))
+            Window(start, stop, *plays[stop - start])
             for start, stop in spans
             if start < length and stop > 0
         ]

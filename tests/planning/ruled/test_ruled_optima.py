@@ -71,6 +71,19 @@ def test_averages_under_rules_that_are_known():
     assert every.fraction == Fraction(7, 16)
 
 
+@pytest.mark.parametrize("offset", range(3))
+def test_an_average_begins_its_turn_where_periods_are_counted_from(offset):
+    """Whatever rounds the periods begin at, the turn handed back keeps them."""
+    rules = [r.at_most("everyone", 1, every=3, offset=offset, each=True, cost=1.0)]
+    arms = [ls.Curve([0.0, 0.5], [0.25]), ls.Curve([0.25, 1.0], [0.25])]
+    best = ls.optimal_average(ls.Bandit(arms, rules=rules, plays=(0, 1)))
+    assert best.optimal
+    problem = RuledProblem.from_bandit(
+        ls.Bandit(arms, rules=rules, plays=(0, 1)), len(best.rounds), repeats=True
+    )
+    assert problem.value(best.rounds) / len(best.rounds) == pytest.approx(best.value)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([-0.5, 0.0, 0.3]))
 def test_the_frequency_bound_holds_for_several_plays_and_silence(seed, silence):

@@ -8,42 +8,33 @@ prices is too much.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._kernels import bare
 from lastswitch.planning.automata import StateArray
-from lastswitch.planning.beam import _state_keys
+from lastswitch.planning.beam import Nodes, Ways, _state_keys
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.ruled.expansion import (
-    CUT,
-    DROPPED,
-    FLOOR,
-    Found,
+    FEW_PLACES,
+    PLACES,
     Guide,
-    Nodes,
     Scratch,
     child_states,
     expand,
     keep_best,
+    place_anew,
+    room_for,
 )
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.prices import Heard, Prices
+from lastswitch.planning.selection import CUT, DROPPED, FLOOR, Found
 
-#: Entries of the cursor: round, next node to expand, nodes in this round, candidates for the next.
-ROUND, NODE, NODES, CANDIDATES = 0, 1, 2, 3
+#: Entries of the cursor: round, next node to expand, nodes in this round, candidates for the next;
+#: then the places of the hash table in use, and the moves looked at so far.
+ROUND, NODE, NODES, CANDIDATES, SPENT = 0, 1, 2, 3, 5
 #: Candidates gathered per place in the beam before the worst are dropped.
 ROOM = 4
-
-
-class Ways(NamedTuple):
-    """How each node came about: from which node, by which arcs of the arms at which places."""
-
-    parent: StateArray
-    taken: StateArray
-    place: StateArray
 
 
 class Beam:
@@ -90,20 +81,10 @@ class Beam:
             np.empty(room, np.int32),
             np.empty((room, most), np.int32),
             np.empty((room, most), np.int32),
-            np.full(1 << (2 * room).bit_length(), -1, np.int32),
+            np.empty(max(FEW_PLACES, 1 << (2 * room).bit_length()), np.int32),
         )
-        self._scratch = Scratch(
-            np.empty(n),
-            np.empty(n + 1),
-            np.empty(n + 1, np.int64),
-            np.empty(most + 1),
-            np.empty(most + 1, np.int64),
-            np.empty(most, np.int32),
-            np.zeros((most + 1, monitors), np.int64),
-            np.empty((2, n + monitors), np.int32),
-            np.empty(room),
-        )
-        self._cursor = np.array([0, 0, 1, 0])
+        self._scratch = room_for(n, monitors, most, room)
+        self._cursor = np.array([0, 0, 1, 0, 0, 0])
         self._ledger = np.array([-np.inf, -np.inf, -np.inf, blur])
 
     @staticmethod
@@ -126,15 +107,20 @@ class Beam:
         """The best bound dropped for lack of width so far."""
         return float(self._ledger[DROPPED])
 
+    @property
+    def spent(self) -> int:
+        """How many moves were looked at so far."""
+        return int(self._cursor[SPENT])
+
     def open_bound(self) -> float:
         """Return the best bound of what this pass has not settled yet: dropped, or on the way."""
-        t, node, nodes, candidates = self._cursor
+        t, node, nodes, candidates = self._cursor[:4]
         ahead = self._nodes.bound[t % 2, node:nodes], self._found.bound[:candidates]
         return max([self.dropped, *(float(part.max()) for part in ahead if len(part))])
 
     def best(self) -> tuple[float, int]:
         """Return the value and the node of the best complete schedule; (-inf, -1) if none."""
-        t, _, nodes, _ = self._cursor.tolist()
+        t, _, nodes = self._cursor[:3].tolist()
         if t < self.machines.length or nodes == 0:
             return -np.inf, -1
         n = len(self.machines.root)
@@ -146,14 +132,15 @@ class Beam:
     def rounds(self, node: int) -> RoundsPlayed:
         """Return the machines that each round plays on the way to a complete schedule."""
         d, ways = self.machines.length, self._ways
-        taken, place = [], []
-        for t in range(d - 1, -1, -1):
-            taken.append(ways.taken[t, node])
-            place.append(ways.place[t, node])
-            node = int(ways.parent[t, node])
-        return self._identities(place[::-1], taken[::-1])
+        way = [node] * d
+        for t in range(d - 1, 0, -1):
+            way[t - 1] = ways.parent.item(t, way[t])
+        place, taken = ways.place[np.arange(d), way], ways.taken[np.arange(d), way]
+        if len(set(self.twins.tolist())) < len(self.twins):
+            return self._identities(place, taken)
+        return tuple(tuple(i for i in places if i >= 0) for places in place.tolist())
 
-    def _identities(self, place: list[StateArray], taken: list[StateArray]) -> RoundsPlayed:
+    def _identities(self, place: StateArray, taken: StateArray) -> RoundsPlayed:
         """Return which machine was at the given places; twins change places on the way."""
         m, n = self.machines, len(self.machines.root)
         group = np.cumsum(np.append(0, np.diff(self.twins) != 0))
@@ -169,7 +156,7 @@ class Beam:
         return tuple(rounds)
 
 
-@jit
+@bare
 def advance(
     m: Machines,
     h: Heard,
@@ -187,24 +174,28 @@ def advance(
     t, node, n_nodes, count = cursor[ROUND], cursor[NODE], cursor[NODES], cursor[CANDIDATES]
     while t < d:
         if node == 0:
-            found.table[:] = -1
+            cursor[PLACES] = place_anew(found, 0, FEW_PLACES)
         while node < n_nodes:
             if budget <= 0:
                 cursor[ROUND], cursor[NODE], cursor[NODES] = t, node, n_nodes
                 cursor[CANDIDATES] = count
                 return False
-            count, work = expand(m, h, guide, nodes, found, scratch, ledger, t, node, count, width)
+            count, work = expand(
+                m, h, guide, nodes, found, scratch, cursor, ledger, t, node, count, width
+            )
             budget -= work
+            cursor[SPENT] += work
             node += 1
         if count > width:
-            count = keep_best(count, width, found, scratch.bounds, ledger, False)
+            count = keep_best(count, width, found, scratch.bounds, ledger)
         for j in range(count):
             p = found.parent[j]
             here, there = nodes.states[t % 2, p], nodes.states[1 - t % 2, j]
             child_states(m, h, guide.twins, here, found.place[j], found.taken[j], there)
             nodes.value[1 - t % 2, j], nodes.bound[1 - t % 2, j] = found.value[j], found.bound[j]
             ways.parent[t, j] = p
-            ways.taken[t, j], ways.place[t, j] = found.taken[j], found.place[j]
+            for x in range(found.taken.shape[1]):
+                ways.taken[t, j, x], ways.place[t, j, x] = found.taken[j, x], found.place[j, x]
         ledger[CUT] = -np.inf
         t, n_nodes = t + 1 if count > 0 else d, count
         node, count = 0, 0

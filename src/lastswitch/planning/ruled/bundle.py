@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._kernels import inner, jit
+from lastswitch._kernels import bare, bare_inner
 from lastswitch.planning.bundle import (
     BOUND,
     COUNT,
@@ -26,9 +26,7 @@ from lastswitch.planning.ruled.prices import (
     Heard,
     Prices,
     claim,
-    costs,
-    sweep_arms,
-    sweep_monitors,
+    sweep,
 )
 
 #: How many cuts are kept, and the share of the gap below which what they promise is nothing.
@@ -78,7 +76,7 @@ class Bundle(Prices):
             )
 
 
-@jit
+@bare
 def bundle_steps(
     m: Machines,
     h: Heard,
@@ -102,7 +100,8 @@ def bundle_steps(
         for k in range(len(h.root)):
             for s in range(h.offset[k, d], h.offset[k, d + 1]):
                 descent.memory[s] = 0.0
-        descent.trial[:] = descent.price
+        for c in range(len(descent.price)):
+            descent.trial[c] = descent.price[c]
         memo[BOUND] = cut(m, h, descent, cuts, 0)
         if steps == 0:
             return 0
@@ -118,18 +117,14 @@ def bundle_steps(
         n += 1
     memo[COUNT] = n
     if not swept:
-        costs(h, descent.price, descent.cost)
-        sweep_arms(m, descent.cost, descent.worth)
-        sweep_monitors(h, descent.price, d, descent.memory)
+        sweep(m, h, descent.price, descent)
     return taken
 
 
-@inner
+@bare_inner
 def cut(m: Machines, h: Heard, descent: Descent, cuts: Cuts, n: int) -> float:
     """Sweep at the trial prices; fill the slope of cut ``n`` and return the bound."""
-    costs(h, descent.trial, descent.cost)
-    sweep_arms(m, descent.cost, descent.worth)
-    sweep_monitors(h, descent.trial, len(m.lo) - 1, descent.memory)
+    sweep(m, h, descent.trial, descent)
     bound = claim(m, h, descent)
     for c in range(len(descent.slope)):
         cuts.slope[n, c] = descent.slope[c]

@@ -17,6 +17,7 @@ from lastswitch.planning.automata import Automata, StateArray, block_automata
 from lastswitch.planning.machines import Machines, as_machines, minimal
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.ruled.counters import Counter, counters_of, relabelled
+from lastswitch.planning.ruled.folding import folded
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.prices import Heard
 from lastswitch.planning.ruled.problem import RuledProblem
@@ -55,6 +56,8 @@ class Compiled:
     ----------
     automata
         The arms with the counters that hear one of them only.
+    owner
+        The arm each of their states belongs to.
     kinds
         The kind of each arm.
     watch
@@ -66,6 +69,7 @@ class Compiled:
     """
 
     automata: Automata
+    owner: StateArray
     kinds: IntArray
     watch: IntArray
     monitors: Monitors
@@ -85,24 +89,8 @@ class Compiled:
     @cached_property
     def machines(self) -> Machines | None:
         """The arms as minimal machines whose arcs say the kind in ``who``; None: no schedule."""
-        a = self.automata
-        machines = as_machines(a)
-        owner = np.empty(len(a.idle), np.int32)
-        owner[:] = self._kind_of_states
-        return minimal(machines._replace(who=owner))
-
-    @cached_property
-    def _kind_of_states(self) -> IntArray:
-        """Return the kind of the arm each state belongs to; states are not shared by kinds."""
-        a = self.automata
-        kind = np.full(len(a.idle), -1)
-        kind[a.root] = self.kinds
-        for t in range(a.length):
-            here = np.arange(a.offset[t], a.offset[t + 1])
-            for after in (a.idle[here], a.pull[here]):
-                there = after >= 0
-                kind[after[there]] = kind[here[there]]
-        return kind
+        machines = as_machines(self.automata)
+        return minimal(machines._replace(who=self.kinds[self.owner].astype(np.int32)))
 
     @cached_property
     def heard(self) -> Heard:
@@ -219,27 +207,27 @@ def assembled(
 ) -> Compiled:
     """Return the compiled problem of some arms and counters."""
     n_arms, length = arms.n_arms, arms.length
-    folded: list[list[Counter]] = [[] for _ in range(n_arms)]
+    own: list[list[Counter]] = [[] for _ in range(n_arms)]
     watching: list[Counter] = []
     for counter in counters:
         heard = list(counter.letters)
         if len(heard) == 1 and _pays_on_plays_only(counter):
-            folded[heard[0]].append(counter)
+            own[heard[0]].append(counter)
             continue
         if not heard and counter.cost is None and _never_fails(counter, length):
             continue
         watching.append(counter)
         if _excludes(counter):  # what holds for all together holds for each: a tighter bound
             for arm in heard:
-                folded[arm].append(relabelled(counter, [arm]))
+                own[arm].append(relabelled(counter, [arm]))
     letters = np.zeros((n_arms, len(watching)), np.int64)
     for m, counter in enumerate(watching):
         for arm, letter in counter.letters.items():
             letters[arm, m] = letter
-    watch, kinds = np.unique(letters, axis=0, return_inverse=True)
+    watch, kinds = kinds_of(letters)
     return Compiled(
-        automata=_folded(arms, folded, allowed, kinds.reshape(-1)),
-        kinds=kinds.reshape(-1),
+        *folded(arms, own, allowed, kinds),
+        kinds=kinds,
         watch=watch,
         monitors=_monitors(watching, letters, length, plays),
         plays=plays,
@@ -267,78 +255,6 @@ def _excludes(counter: Counter) -> bool:
     """Tell whether a counter forbids two plays in a window, of one arm or of two."""
     most = getattr(counter.rule, "most", None)
     return counter.cost is None and isinstance(most, int) and most == 1  # 1.0 is a share
-
-
-def _folded(
-    arms: Automata, counters: list[list[Counter]], allowed: BoolArray, kinds: IntArray
-) -> Automata:
-    """Return the arms multiplied by their own counters, without what the mask forbids.
-
-    All arms at once, round by round: a state is an arm, its own state and its counters'.
-    """
-    d, n_arms = arms.length, arms.n_arms
-    tables, table_of = _arm_tables(counters, d)
-    c_idle, c_pull, c_pay, c_root = _stacked(tables)
-    C, S = len(c_idle), len(arms.idle)
-    here = (np.arange(n_arms) * S + arms.root) * C + c_root[table_of]
-    begins, idles, pulls, pays = [0], [], [], []
-    for t in range(d):
-        owner, s, c = here // (S * C), here // C % S, here % C
-        idle, pull = arms.idle[s].astype(np.int64), arms.pull[s].astype(np.int64)
-        rests = (idle >= 0) & (c_idle[c] >= 0)
-        plays = (pull >= 0) & (c_pull[c] >= 0) & allowed[t, owner]
-        idle = np.where(rests, (owner * S + idle) * C + c_idle[c], -1)
-        pull = np.where(plays, (owner * S + pull) * C + c_pull[c], -1)
-        after = np.unique(np.concatenate([idle[rests], pull[plays]]))
-        begins.append(begins[-1] + len(here))
-        idles.append(np.where(rests, begins[-1] + np.searchsorted(after, idle), -1))
-        pulls.append(np.where(plays, begins[-1] + np.searchsorted(after, pull), -1))
-        pays.append(np.where(plays, arms.pay[s] + c_pay[c], 0.0))
-        here = after
-    begins.append(begins[-1] + len(here))
-    none = np.full(len(here), -1)
-    label: dict[object, int] = {}
-    twins = [
-        label.setdefault((int(arms.twins[i]), int(kinds[i]), _likeness(counters[i])), i)
-        for i in range(n_arms)
-    ]
-    return Automata.of(
-        offset=begins,
-        idle=np.concatenate([*idles, none]),
-        pull=np.concatenate([*pulls, none]),
-        pay=np.concatenate([*pays, np.zeros(len(here))]),
-        final=arms.final[here // C % S - arms.offset[-2]],
-        root=np.arange(n_arms),
-        twins=twins,
-    )
-
-
-def _likeness(counters: list[Counter]) -> tuple[object, ...]:
-    return tuple(counter.key for counter in counters)
-
-
-def _arm_tables(counters: list[list[Counter]], length: int) -> tuple[list[Table], IntArray]:
-    """Return the joint table of each arm's counters, different ones once, and which is whose."""
-    tables: list[Table] = []
-    known: dict[object, int] = {}
-    table_of = []
-    for own in counters:
-        letters = [next(iter(counter.letters.values())) for counter in own]
-        like = (_likeness(own), tuple(letters))
-        if like not in known:
-            known[like] = len(tables)
-            tables.append(tabulated(own, [[0] * len(own), letters], length))
-        table_of.append(known[like])
-    return tables, np.array(table_of)
-
-
-def _stacked(tables: list[Table]) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
-    """Return tables of two events behind one another: idle and pull moves, pays, roots."""
-    begin = np.cumsum([0, *(len(table.after) for table in tables)])
-    moves = [np.where(x.after >= 0, x.after + b, -1) for x, b in zip(tables, begin, strict=False)]
-    after = np.concatenate(moves)
-    pay = np.concatenate([table.pay for table in tables])
-    return after[:, 0], after[:, 1], pay[:, 1], begin[:-1]
 
 
 def _monitors(
@@ -378,6 +294,22 @@ def _monitors(
         column=column,
         n_columns=columns,
     )
+
+
+def kinds_of(letters: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the different rows of a table (arms, monitors), sorted, and which is whose.
+
+    Examples
+    --------
+    >>> kinds_of(np.array([[1, 0], [0, 1], [1, 0]]))
+    (array([[0, 1],
+           [1, 0]]), array([1, 0, 1]))
+    """
+    rows = list(map(tuple, letters.tolist()))
+    watch = sorted(set(rows))
+    number = {row: kind for kind, row in enumerate(watch)}
+    table = np.array(watch, np.int64).reshape(len(watch), letters.shape[1])
+    return table, np.array([number[row] for row in rows])
 
 
 def round_events(letters: IntArray, plays: tuple[int, int]) -> set[int]:

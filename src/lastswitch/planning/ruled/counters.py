@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
+from typing import NamedTuple
 
 from lastswitch.errors import RuleError
 from lastswitch.rules.records import Counting, Rule, Succession, Who, Window
@@ -47,8 +48,8 @@ class Counter:
         For a cycle: the states it may be in before round 0.
     closed
         Whether a soft counter that has no state left ends the schedule, as one of a cycle does.
-    steady
-        Whether its steps are the same in every round.
+    phases
+        A label per round; in rounds with the same label its steps are the same.
     """
 
     letters: dict[int, int]
@@ -58,9 +59,14 @@ class Counter:
     shared: tuple[int, ...]
     rule: Rule
     key: Hashable
+    phases: tuple[Hashable, ...]
     begins: tuple[Hashable, ...] = ()
     closed: bool = False
-    steady: bool = False
+
+    @property
+    def steady(self) -> bool:
+        """Whether its steps are the same in every round."""
+        return len(set(self.phases)) == 1
 
 
 def counters_of(
@@ -86,17 +92,17 @@ def counters_of(
     none_of_each = rule.hard and rule.most == 0 and not rule.least
     counters: list[Counter] = []
     arms = numbers(rule.who)
-    windows = _turn_windows(rule, length) if repeats else rule.windows(length)
+    parts = list(_parts(_turn_windows(rule, length) if repeats else rule.windows(length)))
     for who in [(arm,) for arm in arms] if rule.each or none_of_each else [arms]:
         heard = [sum(arm in who for arm in played) for played in history]
         if rule.within is not None:
             at_once = min(most_plays, len(who))
             counters += [
                 _sliding(rule, who, part, heard, length, at_once if repeats else 0)
-                for part in _parts(windows)
+                for part in parts
             ]
         else:
-            for part in _parts(windows):
+            for part in parts:
                 counters += [
                     _fixed(rule, who, chain, heard, length, repeats) for chain in _chains(part)
                 ]
@@ -198,8 +204,8 @@ def _sliding(
         shared=tuple(range(length)),
         rule=rule,
         key=("sliding", width, least, most, start, reaching, rule.cost),
+        phases=tuple(asks) if most is None else (0,) * length,
         begins=tuple(age_states(width, memory, at_once)) if at_once else (),
-        steady=most is not None or len(set(asks)) == 1,
     )
 
 
@@ -232,20 +238,20 @@ def _fixed(
             lost = first.least - asked
     start = min(start, _cap(first))
 
+    phases = [
+        _phase(t, window, length, lost if window is first else 0) for t, window in enumerate(at)
+    ]
+
     def step(t: int, state: Hashable, event: int) -> tuple[Hashable, int]:
-        count: int = state  # type: ignore[assignment]
-        window = at[t]
-        if window is None:
+        phase, count = phases[t], state
+        assert isinstance(count, int)
+        if phase is None:
             return 0, 0
         wrong = 0
-        if window.most is not None:
-            wrong = max(0, count + event - window.most) - max(0, count - window.most)
-        count = min(count + event, _cap(window))
-        if t + 1 != window.stop:
-            return count, wrong
-        if window.least and window.stop <= length:
-            wrong += max(0, window.least - (lost if window is first else 0) - count)
-        return 0, wrong
+        if phase.most is not None:
+            wrong = max(0, count + event - phase.most) - max(0, count - phase.most)
+        count = min(count + event, phase.cap)
+        return (0, wrong + max(0, phase.asked - count)) if phase.closes else (count, wrong)
 
     shared = tuple(-1 - t if w is None else w.start for t, w in enumerate(at))
     return Counter(
@@ -256,8 +262,27 @@ def _fixed(
         shared=shared,
         rule=rule,
         key=("fixed", tuple(windows), start, lost, rule.cost),
+        phases=tuple(phases),
         begins=tuple(range(_cap(seam) + 1)) if seam is not None else (0,),
     )
+
+
+class Phase(NamedTuple):
+    """What one round of a window asks: most plays so far, and how many at its end."""
+
+    most: int | None
+    cap: int
+    closes: bool
+    asked: int
+
+
+def _phase(t: int, window: Window | None, length: int, lost: int) -> Phase | None:
+    """Return what round ``t`` of a window asks, some plays being past mending; None outside."""
+    if window is None:
+        return None
+    closes = t + 1 == window.stop
+    asked = window.least - lost if closes and window.stop <= length else 0
+    return Phase(window.most, _cap(window), closes, asked)
 
 
 def _cap(window: Window | None) -> int:
@@ -287,8 +312,8 @@ def _succession(
         shared=tuple(range(length)),
         rule=rule,
         key=("succession", start, rule.cost),
+        phases=(0,) * length,
         begins=(False, True),
-        steady=True,
     )
 
 

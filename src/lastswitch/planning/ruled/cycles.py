@@ -68,8 +68,8 @@ def turned(counter: Counter, length: int) -> Counter:
         step=step,
         # With no way left a soft counter cannot go on either: it has come back to no beginning.
         key=("turn", counter.key, length),
+        phases=tuple((phase, t == length - 1) for t, phase in enumerate(counter.phases)),
         closed=True,
-        steady=False,
     )
 
 

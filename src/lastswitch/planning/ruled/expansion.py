@@ -7,15 +7,18 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import inner
+from lastswitch._kernels import ONE, bare_inner, hot, index
 from lastswitch.planning.automata import StateArray
+from lastswitch.planning.beam import Nodes
 from lastswitch.planning.machines import KeyArray, Machines
 from lastswitch.planning.ruled.prices import Heard
-from lastswitch.planning.selection import kth_largest
+from lastswitch.planning.selection import CUT, DROPPED, FLOOR, Found, kth_largest
 
-#: Entries of the ledger: best bound dropped for lack of width; bound a candidate has to beat to be
-#: worth anything; bound it has to beat to be among the best of its round; what rounding may do.
-DROPPED, FLOOR, CUT, BLUR = 0, 1, 2, 3
+#: The entry of the ledger after those of :mod:`~lastswitch.planning.selection` that says what
+#: rounding may do, and the entry of the cursor that says how many places of the table are in use.
+BLUR, PLACES = 3, 4
+#: Places of the table to begin a round with.
+FEW_PLACES = 256
 
 
 class Guide(NamedTuple):
@@ -30,41 +33,45 @@ class Guide(NamedTuple):
     twins: IntArray
 
 
-class Nodes(NamedTuple):
-    """The nodes of this round and the next in turn (first axis): states, value and bound."""
-
-    states: StateArray
-    value: FloatArray
-    bound: FloatArray
-
-
-class Found(NamedTuple):
-    """Candidates for the next round, as nodes that are not written out yet; and by their hash."""
-
-    value: FloatArray
-    bound: FloatArray
-    key: KeyArray
-    parent: StateArray
-    taken: StateArray
-    place: StateArray
-    table: StateArray
-
-
 class Scratch(NamedTuple):
-    """Room for one expansion: losses by arm, the set being tried, and two nodes to compare."""
+    """Room for one expansion.
 
-    idle_loss: FloatArray
+    By machine: what those before it lose by idling, and how many of them may not. By how many
+    machines are pulled: what that loses, which was pulled last, by which arc, value, worth and key
+    of what it leaves, and what the monitors hear. Then two nodes to compare, and bounds.
+    """
+
     before: FloatArray
     must: IntArray
     loss: FloatArray
     at: IntArray
     chosen: StateArray
+    value: FloatArray
+    rest: FloatArray
+    key: KeyArray
     events: IntArray
     pair: StateArray
     bounds: FloatArray
 
 
-@inner
+def room_for(n: int, monitors: int, most: int, room: int) -> Scratch:
+    """Return the room to expand nodes of so many machines and monitors, plays and candidates."""
+    return Scratch(
+        before=np.empty(n + 1),
+        must=np.empty(n + 1, np.int64),
+        loss=np.empty(most + 1),
+        at=np.empty(most + 1, np.int64),
+        chosen=np.empty(most, np.int32),
+        value=np.empty(most + 1),
+        rest=np.empty(most + 1),
+        key=np.empty(most + 1, np.uint64),
+        events=np.zeros((most + 1, monitors), np.int64),
+        pair=np.empty((2, n + monitors), np.int32),
+        bounds=np.empty(room),
+    )
+
+
+@hot
 def expand(
     m: Machines,
     h: Heard,
@@ -72,6 +79,7 @@ def expand(
     nodes: Nodes,
     found: Found,
     scratch: Scratch,
+    cursor: IntArray,
     ledger: FloatArray,
     t: int,
     p: int,
@@ -80,70 +88,103 @@ def expand(
 ) -> tuple[int, int]:
     """Add the children of node ``p`` to the candidates; return how many these are, and the work.
 
-    Machines are looked at in order; on each level of the search one more is pulled. ``before[i]``
-    is what the machines before ``i`` lose by idling, ``must[i]`` how many of them may not.
+    Machines are looked at in order; on each level of the search one more is pulled.
     """
     state, twins, worth = nodes.states[t % 2, p], guide.twins, guide.worth
     n, work = len(twins), len(state)
     before, must, loss, at = scratch.before, scratch.must, scratch.loss, scratch.at
-    total = nodes.value[t % 2, p] + guide.ahead[t]
-    before[0], must[0] = 0.0, 0
-    for i in range(n):
-        s = state[i]
-        total += worth[s]
-        before[i + 1], must[i + 1] = before[i], must[i]
-        if m.idle[s] < 0:
-            must[i + 1] += 1
-        else:
-            before[i + 1] += worth[s] - worth[m.idle[s]]
-    for k in range(n, len(state)):
-        total += guide.memory[state[k]]
-    total = min(total, nodes.bound[t % 2, p]) + ledger[BLUR]
-    level = 0
-    loss[0], at[0] = 0.0, -1  # `at`: the machine last pulled, and where the level above stands
-    if h.least == 0:
-        count = offer(m, h, guide, nodes, found, scratch, ledger, t, p, level, count, width)
-    cursor = 0
+    total = all_idle(m, h, guide, nodes, scratch, t, p) + ledger[BLUR]
+    level, i, fits = 0, 0, h.least == 0
     while level >= 0:
+        if fits:
+            count = offer(
+                m, h, guide, nodes, found, scratch, cursor, ledger, t, p, level, count, width
+            )
+            fits = False
         work += 1
-        first, pulled, lost, s = at[level] + 1, -1, 0.0, state[0]
-        while cursor < n and level < h.most:
+        # `at`: the machine last pulled, and where the level above stands.
+        first, pulled, lost = at[level] + 1, -1, 0.0
+        while i < n and level < h.most:
             # Those skipped on this level idle; one that may not ends the level.
-            if must[cursor] > must[first]:
-                cursor = n
+            if must[i] > must[first]:
+                i = n
                 break
-            lost = loss[level] + before[cursor] - before[first]
+            lost = loss[level] + before[i] - before[first]
             if total - lost <= max(ledger[FLOOR], ledger[CUT]):
                 if total - lost > ledger[FLOOR] and total - lost > ledger[DROPPED]:
                     ledger[DROPPED] = total - lost
-                cursor = n
+                i = n
                 break
-            s = state[cursor]
-            alike = cursor > first and twins[cursor] == twins[cursor - 1]
-            if m.arc[s] < m.arc[s + 1] and not (alike and state[cursor - 1] == s):
-                pulled = cursor
+            s = index(state[i])
+            alike = i > first and twins[i] == twins[i - 1]
+            if m.arc[s] < m.arc[s + ONE] and not (alike and state[i - 1] == state[i]):
+                pulled = i
                 break
-            cursor += 1
+            i += 1
         if pulled < 0:
-            cursor = at[level] + 1  # go on, on the level above, behind what it pulled
+            i = at[level] + 1  # go on, on the level above, behind what it pulled
             level -= 1
             continue
-        a = m.arc[s]
-        gain = m.gain[a] - guide.cost[m.who[a], t] + worth[m.nxt[a]]
-        scratch.chosen[level] = a
-        for k in range(len(h.root)):
-            scratch.events[level + 1, k] = scratch.events[level, k] + h.watch[m.who[a], k]
+        pull(m, h, guide, scratch, t, level, state[pulled])
+        loss[level + 1] = lost + worth[index(state[pulled])] - loss[level + 1]
         level += 1
-        loss[level] = lost + worth[s] - gain
         at[level] = pulled
-        if level >= h.least:
-            count = offer(m, h, guide, nodes, found, scratch, ledger, t, p, level, count, width)
-        cursor = pulled + 1
+        i = pulled + 1
         work += len(h.root)
+        # All others idle: what that leaves at the prices is no less than what monitors leave.
+        left = total - loss[level] - before[n] + before[i]
+        fits = level >= h.least and left > ledger[FLOOR]
     return count, work
 
 
-@inner
+@hot
+def all_idle(
+    m: Machines, h: Heard, guide: Guide, nodes: Nodes, scratch: Scratch, t: int, p: int
+) -> float:
+    """Note what all machines idling loses and leaves; return a bound on all children of a node."""
+    state, worth, n = nodes.states[t % 2, p], guide.worth, len(guide.twins)
+    before, must = scratch.before, scratch.must
+    rest, key, value = 0.0, np.uint64(0), nodes.value[t % 2, p]
+    total = value + guide.ahead[t]
+    before[0], must[0] = 0.0, 0
+    for i in range(n):
+        s, after = index(state[i]), m.idle[index(state[i])]
+        total += worth[s]
+        before[i + 1], must[i + 1] = before[i], must[i]
+        if after < 0:
+            must[i + 1] += 1
+        else:
+            before[i + 1] += worth[s] - worth[index(after)]
+            rest += worth[index(after)]
+            key += guide.keys[index(after)]
+    for k in range(n, len(state)):
+        total += guide.memory[index(state[k])]
+    scratch.loss[0], scratch.at[0] = 0.0, -1
+    scratch.value[0], scratch.rest[0], scratch.key[0] = value, rest + guide.ahead[t + 1], key
+    return float(min(total, nodes.bound[t % 2, p]))
+
+
+@hot
+def pull(
+    m: Machines, h: Heard, guide: Guide, scratch: Scratch, t: int, level: int, state: np.int32
+) -> None:
+    """Pull one machine more than on ``level``; its loss on the next is what it leaves, priced."""
+    worth, keys, up = guide.worth, guide.keys, level + 1
+    a, idle = index(m.arc[state]), m.idle[state]
+    after = index(m.nxt[a])
+    back, unkey = 0.0, np.uint64(0)
+    if idle >= 0:
+        back, unkey = worth[index(idle)], keys[index(idle)]
+    scratch.chosen[level] = a
+    scratch.value[up] = scratch.value[level] + m.gain[a]
+    scratch.rest[up] = scratch.rest[level] + (worth[after] - back)
+    scratch.key[up] = scratch.key[level] - unkey + keys[after]
+    scratch.loss[up] = m.gain[a] - guide.cost[t, index(m.who[a])] + worth[after]
+    for k in range(len(h.root)):
+        scratch.events[up, k] = scratch.events[level, k] + h.watch[index(m.who[a]), k]
+
+
+@hot
 def offer(
     m: Machines,
     h: Heard,
@@ -151,6 +192,7 @@ def offer(
     nodes: Nodes,
     found: Found,
     scratch: Scratch,
+    cursor: IntArray,
     ledger: FloatArray,
     t: int,
     p: int,
@@ -159,32 +201,20 @@ def offer(
     width: int,
 ) -> int:
     """Make the set of arms being tried a candidate if it may be one; return how many there are."""
-    state, n = nodes.states[t % 2, p], len(guide.twins)
-    at, chosen, worth, keys = scratch.at, scratch.chosen, guide.worth, guide.keys
+    state, n, at = nodes.states[t % 2, p], len(guide.twins), scratch.at
     if scratch.must[n] > scratch.must[at[level] + 1]:
         return count  # someone behind must be pulled too
-    value, rest, key = nodes.value[t % 2, p], guide.ahead[t + 1], np.uint64(0)
-    value += (h.most - level) * h.silence
-    j = 1
-    for i in range(n):
-        if j <= level and at[j] == i:
-            a = chosen[j - 1]
-            value += m.gain[a]
-            after = m.nxt[a]
-            j += 1
-        else:
-            after = m.idle[state[i]]
-        rest += worth[after]
-        key += keys[after]
-    shift = len(m.idle)
+    value = scratch.value[level] + (h.most - level) * h.silence
+    rest, key = scratch.rest[level], scratch.key[level]
+    shift = index(len(m.idle))
     for k in range(len(h.root)):
-        e = scratch.events[level, k]
-        after = h.after[state[n + k], e]
+        s, e = index(state[n + k]), index(scratch.events[level, k])
+        after = h.after[s, e]
         if after < 0:
             return count
-        value += h.pay[state[n + k], e]
-        rest += guide.memory[after]
-        key += keys[shift + after]
+        value += h.pay[s, e]
+        rest += guide.memory[index(after)]
+        key += guide.keys[shift + index(after)]
     bound = min(value + rest, nodes.bound[t % 2, p])
     if bound <= ledger[FLOOR]:
         return count
@@ -192,32 +222,41 @@ def offer(
         ledger[DROPPED] = max(ledger[DROPPED], bound)
         return count
     if count == len(found.value):
-        count = keep_best(count, width, found, scratch.bounds, ledger, True)
+        count = keep_best(count, width, found, scratch.bounds, ledger)
+        place_anew(found, count, cursor[PLACES])
         if bound <= ledger[CUT]:
             ledger[DROPPED] = max(ledger[DROPPED], bound)
             return count
     c = count  # written behind the others; it stays there only if it is new
     found.parent[c], found.key[c] = p, key
     for x in range(h.most):
-        found.taken[c, x] = chosen[x] if x < level else -1
+        found.taken[c, x] = scratch.chosen[x] if x < level else -1
         found.place[c, x] = at[x + 1] if x < level else -1
-    q = np.int64(key >> np.uint64(20)) & (len(found.table) - 1)
+    if 3 * count > cursor[PLACES] and cursor[PLACES] < len(found.table):
+        cursor[PLACES] = place_anew(found, count, 8 * cursor[PLACES])
+    mask = index(cursor[PLACES]) - ONE
+    q = (key >> np.uint64(20)) & mask
     while found.table[q] >= 0:
         old = found.table[q]
         if found.key[old] == key and same(m, h, guide.twins, nodes, found, scratch, t, old, c):
-            if value <= found.value[old]:
-                return count
-            found.parent[old], found.taken[old] = p, found.taken[c]
-            found.place[old] = found.place[c]
-            found.value[old], found.bound[old] = value, bound
+            if value > found.value[old]:
+                found.parent[old], found.value[old], found.bound[old] = p, value, bound
+                copy_moves(found, c, old)
             return count
-        q = (q + 1) & (len(found.table) - 1)
+        q = (q + ONE) & mask
     found.table[q] = c
     found.value[c], found.bound[c] = value, bound
     return count + 1
 
 
-@inner
+@bare_inner
+def copy_moves(found: Found, one: int, other: int) -> None:
+    """Make the moves of candidate ``other`` those of ``one``."""
+    for x in range(found.taken.shape[1]):
+        found.taken[other, x], found.place[other, x] = found.taken[one, x], found.place[one, x]
+
+
+@bare_inner
 def same(
     m: Machines,
     h: Heard,
@@ -240,7 +279,7 @@ def same(
     return equal
 
 
-@inner
+@bare_inner
 def child_states(
     m: Machines,
     h: Heard,
@@ -271,13 +310,11 @@ def child_states(
         out[n + k] = h.after[states[n + k], e]
 
 
-@inner
-def keep_best(
-    n: int, width: int, found: Found, bounds: FloatArray, ledger: FloatArray, again: bool
-) -> int:
+@bare_inner
+def keep_best(n: int, width: int, found: Found, bounds: FloatArray, ledger: FloatArray) -> int:
     """Keep the ``width`` candidates of largest bound and remember the best bound dropped.
 
-    ``again``: more candidates will come, so that the table must know those that are left.
+    The table does not know them any more.
     """
     for j in range(n):
         bounds[j] = found.bound[j]
@@ -294,16 +331,23 @@ def keep_best(
                 level -= 1
             found.value[kept], found.bound[kept] = found.value[j], found.bound[j]
             found.key[kept], found.parent[kept] = found.key[j], found.parent[j]
-            found.taken[kept], found.place[kept] = found.taken[j], found.place[j]
+            copy_moves(found, j, kept)
             kept += 1
         else:
             ledger[DROPPED] = max(ledger[DROPPED], found.bound[j])
-    if again:
-        found.table[:] = -1
-        mask = len(found.table) - 1
-        for j in range(kept):
-            q = np.int64(found.key[j] >> np.uint64(20)) & mask
-            while found.table[q] >= 0:
-                q = (q + 1) & mask
-            found.table[q] = j
     return kept
+
+
+@bare_inner
+def place_anew(found: Found, count: int, places: int) -> int:
+    """Put the candidates into a table of ``places`` places, or of all there are."""
+    places = min(places, len(found.table))
+    mask = index(places) - ONE
+    for q in range(index(places)):
+        found.table[q] = -1
+    for j in range(index(count)):
+        spot = (found.key[j] >> np.uint64(20)) & mask
+        while found.table[spot] >= 0:
+            spot = (spot + ONE) & mask
+        found.table[spot] = j
+    return places

@@ -79,8 +79,12 @@ def ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Average:
 
 
 class Graph(NamedTuple):
-    """States and what may be played in each: edges with targets, pays and arms."""
+    """States and what may be played in each: edges with targets, pays and arms.
 
+    ``phase`` is the round of the rules' common period that each state is before.
+    """
+
+    phase: IntArray
     first: IntArray
     target: IntArray
     pay: FloatArray
@@ -132,7 +136,7 @@ def _listed(bandit: Bandit, rules: list[Rule], limit: int, clock: Clock) -> Grap
                 known_states.append(node)
             if not stepped[2]:
                 edges.append((number, known[node], pay, choice))
-    return _alive(edges, len(known), choices)
+    return _alive(edges, [phase for phase, _, _ in known_states], choices)
 
 
 def _step(
@@ -155,12 +159,13 @@ def _step(
 
 
 def _alive(
-    edges: list[tuple[int, int, float, int]], n: int, choices: list[tuple[int, ...]]
+    edges: list[tuple[int, int, float, int]], phases: list[int], choices: list[tuple[int, ...]]
 ) -> Graph:
     """Return the graph of the states that some endless schedule visits again and again."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
+    n = len(phases)
     tail = np.array([edge[0] for edge in edges], np.int64)
     head = np.array([edge[1] for edge in edges], np.int64)
     links = csr_array((np.ones(len(tail)), (tail, head)), shape=(n, n))
@@ -174,6 +179,7 @@ def _alive(
     order = inside[np.argsort(rank[tail[inside]], kind="stable")]
     first = np.searchsorted(rank[tail[order]], np.arange(len(used) + 1))
     return Graph(
+        np.array(phases)[used],
         first,
         rank[head[order]],
         np.array([edges[e][2] for e in order]),
@@ -188,12 +194,14 @@ def _best(graph: Graph) -> tuple[RoundsPlayed, float]:
     label = np.arange(len(graph.target), dtype=np.int32)
     arrays = (graph.first.astype(np.int64), graph.target.astype(np.int32), label, graph.pay)
     state, choice, gain, bias = howard(*arrays, MAX_ITERATIONS)
+    best = float(gain[state])
     rounds: list[tuple[int, ...]] = []
+    while graph.phase[state]:  # a turn begins where periods are counted from
+        state = int(graph.target[int(choice[state])])
     here = state
     while not rounds or here != state:
         rounds.append(graph.played[int(choice[here])])
         here = int(graph.target[int(choice[here])])
-    best = float(gain[state])
     # Parts of lower gain are shifted to be measured by their own; no edge leaves its part.
     shift = np.repeat(best - gain, np.diff(graph.first))
     lifted = (*arrays[:3], graph.pay + shift)

@@ -16,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import inner, jit
+from lastswitch._kernels import ONE, bare, bare_inner, hot, index
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
+from lastswitch.planning.prices import BEST, STALLS, THETA, best_pays, move
 
-#: Where `descend` keeps its step size, its count of steps without progress and its best bound.
-THETA, STALLS, BEST = 0, 1, 2
+#: Prices begin at this share of the best pay of their round.
+FIRST_SHARE = 0.8
 #: Steps without progress before the step size shrinks, how much, and when steps end.
 PATIENCE, SHRINK, SMALLEST = 12.0, 0.7, 0.002
 
@@ -50,7 +51,8 @@ class Heard(NamedTuple):
 class Descent(NamedTuple):
     """The arrays of a descent: prices, direction and slope by column; worth by state.
 
-    ``cost[kind, t]`` is what a play of a kind pays in round ``t`` at the trial prices.
+    ``cost[t, kind]`` is what a play of a kind pays in round ``t`` at the trial prices; ``heard`` is
+    what each event is worth to a monitor, in the round that is swept.
     """
 
     price: FloatArray
@@ -60,6 +62,7 @@ class Descent(NamedTuple):
     worth: FloatArray
     memory: FloatArray
     cost: FloatArray
+    heard: FloatArray
     pulls: IntArray
     spoken: IntArray
     memo: FloatArray
@@ -83,7 +86,7 @@ class Prices:
         columns = d + int(heard.column.max(initial=-1)) + 1
         if price is None:
             price = np.zeros(columns)
-            price[:d] = 0.8 * np.maximum(_best_pays(machines), heard.silence)
+            price[:d] = FIRST_SHARE * np.maximum(best_pays(machines), heard.silence)
         self.machines, self.heard = machines, heard
         self._descent = Descent(
             price=np.array(price, dtype=np.float64),
@@ -92,7 +95,8 @@ class Prices:
             slope=np.empty(columns),
             worth=np.zeros(len(machines.idle)),
             memory=np.zeros(len(heard.after)),
-            cost=np.zeros((kinds, d)),
+            cost=np.zeros((d, kinds)),
+            heard=np.zeros(heard.after.shape[1]),
             pulls=np.zeros(d, np.int64),
             spoken=np.zeros((len(heard.root), 2, d), np.int64),
             memo=np.empty(3),
@@ -152,16 +156,7 @@ class Prices:
         return np.append(np.cumsum(terms[::-1])[::-1], 0.0)
 
 
-def _best_pays(machines: Machines) -> FloatArray:
-    """Return for every round the best pay some arm could get there; 0 where none can play."""
-    best = np.zeros(machines.length)
-    for t in range(machines.length):
-        arcs = machines.gain[machines.arc[machines.lo[t]] : machines.arc[machines.hi[t]]]
-        best[t] = arcs.max(initial=-np.inf) if len(arcs) else 0.0
-    return best
-
-
-@jit
+@bare
 def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) -> None:
     """Lower the bound over the prices by deflected Polyak steps.
 
@@ -182,9 +177,7 @@ def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) 
         if last and swept:
             break
         at = price if last else trial
-        costs(h, at, descent.cost)
-        sweep_arms(m, descent.cost, descent.worth)
-        sweep_monitors(h, at, d, descent.memory)
+        sweep(m, h, at, descent)
         if last:
             break
         bound = claim(m, h, descent)
@@ -194,7 +187,8 @@ def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) 
             if bound < lowest - 1e-6 * abs(lowest - target):
                 stalls = 0.0
             lowest = bound
-            price[:] = trial
+            for c in range(len(price)):
+                price[c] = trial[c]
         stalled = stalls >= PATIENCE
         if stalled:
             stalls = 0.0
@@ -205,56 +199,76 @@ def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) 
         if square == 0.0 or lowest <= target or theta < SMALLEST or bound == -np.inf:
             stalls = -1.0
             continue
-        move(descent, theta * (bound - target), stalled)
+        move(descent, theta * (bound - target), stalled)  # type: ignore[arg-type]
     memo[THETA], memo[STALLS], memo[BEST] = theta, 0.0, lowest
 
 
-@inner
+@bare_inner
+def sweep(m: Machines, h: Heard, at: FloatArray, descent: Descent) -> None:
+    """Fill what plays cost at the prices ``at``, and what every state is worth then."""
+    costs(h, at, descent.cost)
+    sweep_arms(m, descent.cost, descent.worth)
+    sweep_monitors(h, at, len(m.lo) - 1, descent.heard, descent.memory)
+
+
+@hot
 def costs(h: Heard, at: FloatArray, cost: FloatArray) -> None:
     """Fill what a play of each kind pays in each round: its price and those of its letters."""
-    kinds, d = cost.shape
-    for kind in range(kinds):
-        for t in range(d):
-            total = at[t]
-            for k in range(len(h.root)):
-                for letter in range(2):
-                    n = h.said[letter, kind, k]
-                    if n:
-                        total += n * at[d + h.column[k, letter, t]]
-            cost[kind, t] = total
+    d, kinds = cost.shape
+    for kind in range(index(kinds)):
+        for t in range(index(d)):
+            cost[t, kind] = at[t]
+        for k in range(index(len(h.root))):
+            for letter in range(2):
+                n = h.said[letter, kind, k]
+                if n:
+                    for t in range(index(d)):
+                        cost[t, kind] += n * at[d + h.column[k, letter, t]]
 
 
-@inner
+@hot
 def sweep_arms(m: Machines, cost: FloatArray, worth: FloatArray) -> None:
     """Fill the worth of every state of the arms, from the last round back."""
     for t in range(len(m.lo) - 2, -1, -1):
-        for s in range(m.lo[t], m.hi[t]):
-            best = worth[m.idle[s]] if m.idle[s] >= 0 else -np.inf
-            for a in range(m.arc[s], m.arc[s + 1]):
-                v = m.gain[a] - cost[m.who[a], t] + worth[m.nxt[a]]
+        a, row = index(m.arc[m.lo[t]]), index(t)
+        for s in range(index(m.lo[t]), index(m.hi[t])):
+            best = worth[index(m.idle[s])] if m.idle[s] >= 0 else -np.inf
+            end = index(m.arc[s + ONE])
+            while a < end:
+                v = m.gain[a] - cost[row, index(m.who[a])] + worth[index(m.nxt[a])]
                 if v > best:
                     best = v
+                a += ONE
             worth[s] = best
 
 
-@inner
-def sweep_monitors(h: Heard, at: FloatArray, d: int, memory: FloatArray) -> None:
+@hot
+def sweep_monitors(h: Heard, at: FloatArray, d: int, heard: FloatArray, memory: FloatArray) -> None:
     """Fill the worth of every state of the monitors, from the last round back."""
-    for k in range(len(h.root)):
+    events = index(len(heard))
+    for k in range(index(len(h.root))):
         for t in range(d - 1, -1, -1):
-            one, two = at[d + h.column[k, 0, t]], at[d + h.column[k, 1, t]]
-            for s in range(h.offset[k, t], h.offset[k, t + 1]):
+            earn(h, at, d, k, t, heard)
+            for s in range(index(h.offset[k, t]), index(h.offset[k, t + 1])):
                 best = -np.inf
-                for e in range(h.after.shape[1]):
-                    if h.after[s, e] >= 0:
-                        v = h.pay[s, e] + h.counts[0, e] * one + h.counts[1, e] * two
-                        v += memory[h.after[s, e]]
+                for e in range(events):
+                    after = h.after[s, e]
+                    if after >= 0:
+                        v = h.pay[s, e] + heard[e] + memory[index(after)]
                         if v > best:
                             best = v
                 memory[s] = best
 
 
-@inner
+@hot
+def earn(h: Heard, at: FloatArray, d: int, k: int, t: int, heard: FloatArray) -> None:
+    """Fill what a monitor earns by each event of a round: its letters, at their prices."""
+    one, two = at[d + h.column[k, 0, t]], at[d + h.column[k, 1, t]]
+    for e in range(index(len(heard))):
+        heard[e] = h.counts[0, e] * one + h.counts[1, e] * two
+
+
+@bare_inner
 def claim(m: Machines, h: Heard, descent: Descent) -> float:
     """Follow the best paths of all arms and monitors; fill the slope and return the bound.
 
@@ -276,7 +290,7 @@ def claim(m: Machines, h: Heard, descent: Descent) -> float:
                 s = m.idle[s]
                 continue
             for a in range(m.arc[s], m.arc[s + 1]):
-                if m.gain[a] - cost[m.who[a], t] + worth[m.nxt[a]] == worth[s]:
+                if m.gain[a] - cost[t, m.who[a]] + worth[m.nxt[a]] == worth[s]:
                     pulls[t] += 1
                     for k in range(len(h.root)):
                         spoken[k, 0, t] += h.said[0, m.who[a], k]
@@ -295,45 +309,25 @@ def claim(m: Machines, h: Heard, descent: Descent) -> float:
         s = h.root[k]
         bound += memory[s]
         for t in range(d):
-            one, two = d + h.column[k, 0, t], d + h.column[k, 1, t]
+            earn(h, at, d, k, t, descent.heard)
             best = -1
             for e in range(h.after.shape[1]):
                 if h.after[s, e] < 0:
                     continue
-                v = h.pay[s, e] + h.counts[0, e] * at[one] + h.counts[1, e] * at[two]
-                if v + memory[h.after[s, e]] == memory[s]:
+                if h.pay[s, e] + descent.heard[e] + memory[h.after[s, e]] == memory[s]:
                     agrees = h.counts[0, e] == spoken[k, 0, t]
                     agrees &= h.counts[1, e] == spoken[k, 1, t]
                     if best < 0 or agrees:
                         best = e
             if best < 0:
                 return -np.inf  # no way at all
-            slope[one] += h.counts[0, best] - spoken[k, 0, t]
-            slope[two] += h.counts[1, best] - spoken[k, 1, t]
+            for letter in range(2):
+                slope[d + h.column[k, letter, t]] += h.counts[letter, best] - spoken[k, letter, t]
             s = h.after[s, best]
     return bound
 
 
-@inner
-def move(descent: Descent, reach: float, back: bool) -> None:
-    """Move the trial prices by ``reach`` / |dir|^2 along the direction, or go back to the best."""
-    price, trial, slope, direction = descent.price, descent.trial, descent.slope, descent.direction
-    dot, norm, length = 0.0, 0.0, 0.0
-    for c in range(len(price)):
-        dot += slope[c] * direction[c]
-        norm += direction[c] * direction[c]
-    beta = -1.5 * dot / norm if dot < 0.0 else 0.0
-    for c in range(len(price)):
-        direction[c] = slope[c] + beta * direction[c]
-        length += direction[c] * direction[c]
-    pace = reach / length if length > 0.0 else 0.0
-    for c in range(len(price)):
-        trial[c] -= pace * direction[c]
-        if back:
-            trial[c], direction[c] = price[c], 0.0
-
-
-@jit
+@bare
 def delete(
     m: Machines,
     h: Heard,
@@ -363,7 +357,7 @@ def delete(
                 after = m.nxt[a]
                 if after < 0:
                     continue
-                way = reached[s] + m.gain[a] - cost[m.who[a], t]
+                way = reached[s] + m.gain[a] - cost[t, m.who[a]]
                 if way + worth[after] <= slack:
                     m.nxt[a] = -1
                 elif way > reached[after]:

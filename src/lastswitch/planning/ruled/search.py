@@ -17,13 +17,15 @@ import numpy as np
 from lastswitch._arrays import FloatArray
 from lastswitch._kernels import announce
 from lastswitch._progress import Progress, Report
-from lastswitch.planning.machines import Machines, minimal
+from lastswitch.planning.machines import Machines
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.ruled.beam import Beam, advance
 from lastswitch.planning.ruled.bundle import Bundle
 from lastswitch.planning.ruled.compiled import Compiled, compiled
+from lastswitch.planning.ruled.fixing import fixed
+from lastswitch.planning.ruled.neighbourhood import MOVE_WORK, Neighbourhoods, played
 from lastswitch.planning.ruled.playing import RoundsPlayed
-from lastswitch.planning.ruled.prices import Heard, Prices, delete
+from lastswitch.planning.ruled.prices import Heard, Prices
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.rules import apart
 
@@ -31,19 +33,24 @@ from lastswitch.rules import apart
 MOST_MEMORY = 1 << 30
 #: Widths: for a first schedule, to begin with, and how much wider each pass is.
 SCOUT, NARROW, WIDEN = 8, 32, 4
-#: Subgradient steps between scouts, and then those of a bundle, to begin with and before each later
-#: pass; how large subgradient steps may be by then, or after a warm start.
-STEPS, BUNDLE_STEPS, MORE_STEPS, WARM_THETA = (20, 60), 100, 40, 0.1
+#: Subgradient steps between scouts, and then those of a bundle: to begin with, before the first
+#: pass, and before wider ones, which cost so much that better prices are worth it.
+STEPS, BUNDLE_STEPS, MORE_STEPS, WIDE_STEPS = (20, 60), 40, 40, 200
+#: How large subgradient steps may be by then, or after a warm start.
+WARM_THETA = 0.1
 #: Beyond this many states and arcs a bundle's steps are too few, and subgradient steps go on.
 LARGE, LARGE_STEPS = 200_000, 240
-#: With nothing to aim at, aim this share below the bound, and again after so many steps.
-AIM, AIM_STEPS = 0.03, 20
+#: With nothing to aim at, aim this share below the bound, and again after so many steps; a bundle,
+#: whose steps find their own size, farther below.
+AIM, AIM_STEPS, BUNDLE_AIM = 0.03, 20, 0.5
 #: Work (states, or moves of the beam) between two looks at the clock.
 SLICE = 2_000_000
 #: Relative to the size of the pays: sums that differ by less are equal but for rounding.
 ROUNDING = 1e-13
 #: Arcs are deleted again once the slack has shrunk to this share.
 TRIM_AGAIN = 0.9
+#: Parts of a schedule are planned anew after passes of more moves than this.
+PLAN_ANEW_FROM = 1_000_000
 #: Seconds between two calls of the caller's progress function.
 TELL_EVERY = 0.1
 
@@ -68,7 +75,10 @@ def ready() -> None:
     announce("rules", advance)
     block = BlockProblem([[0.5]] * 2, [[0.1]] * 2, [[0.2, 0.3]] * 2)
     arms = compiled(RuledProblem(block, rules=[apart([0, 1], 2)], plays=(0, 1)))
-    Search(arms, 0.0, None, None).run(None)
+    search = Search(arms, 0.0, None, None)
+    search.run(None)
+    assert search.rounds is not None
+    Neighbourhoods(arms).freed(played(search.rounds, arms.n_arms), np.ones((2, 2), np.bool_))
 
 
 def solve(
@@ -164,6 +174,7 @@ class Search:
         self.rounding = 0.0
         self.scouted = False  # whether the beam has passed once, which no clock prevents
         self.slack = math.inf  # from the bound down to the floor when arcs were last deleted
+        self.work = 0  # states swept, and moves looked at in their place
         self.settled = -math.inf  # schedules worth no more than this may have been given up
         order = np.argsort(problem.automata.twins, kind="stable")
         self.twins = problem.automata.twins[order]
@@ -216,10 +227,12 @@ class Search:
         widest = max(1, MOST_MEMORY // Beam.bytes_per_node(states, machines.length, heard.most))
         while True:
             prices.slow_down(WARM_THETA)
-            self._descend(prices, MORE_STEPS)
-            self._beam(prices, min(width, widest))
+            self._descend(prices, MORE_STEPS if width == NARROW else WIDE_STEPS)
+            spent = self._beam(prices, min(width, widest))
             if width >= widest:
                 return
+            if spent > PLAN_ANEW_FROM:
+                self._plan_anew(prices)
             prices = self._trimmed(prices)
             width *= WIDEN
 
@@ -257,17 +270,23 @@ class Search:
             self._descend(prices, steps)
             self._beam(prices, SCOUT)
             prices = self._trimmed(prices)
-        if self.rounds is None and not self.any_will_do:
-            self._look_for_any()
         large = prices.machines.size > LARGE
-        if not large:
+        if large:
+            self._look_for_any()
+        else:
             prices = self._adopt(Bundle(prices.machines, prices.heard, prices.price))
         self._descend(prices, LARGE_STEPS if large else BUNDLE_STEPS)
         self._beam(prices, SCOUT)
+        self._look_for_any()
         return self._trimmed(prices)
 
     def _look_for_any(self) -> None:
-        """Find a first schedule without looking at pays, or prove that there is none."""
+        """Find a first schedule without looking at pays, or prove that there is none.
+
+        Good prices lead a beam to one more often; so this is for where they do not.
+        """
+        if self.rounds is not None or self.any_will_do:
+            return
         left = self.deadline - time.perf_counter()
         answer = feasible(self.problem, None if math.isinf(left) else max(left, 1e-3))
         if answer.infeasible:
@@ -287,6 +306,7 @@ class Search:
         """Improve the prices, looking at the clock now and then."""
         size = prices.machines.size + prices.heard.after.size
         at_once = max(1, 4 * SLICE // size)
+        self.work += steps * size
         if self.rounds is None:
             at_once = min(at_once, AIM_STEPS)
         while steps > 0 and not prices.exhausted:
@@ -294,7 +314,8 @@ class Search:
             if self.any_will_do:
                 target = prices.bound - 1.0
             elif self.rounds is None:  # nothing to aim at yet: something a little lower
-                target = prices.bound - AIM * max(abs(prices.bound), self._scale(prices))
+                aim = BUNDLE_AIM if isinstance(prices, Bundle) else AIM
+                target = prices.bound - aim * max(abs(prices.bound), self._scale(prices))
             prices.descend(target, min(steps, at_once))
             self._lower(prices.bound)
             self._check()
@@ -311,25 +332,40 @@ class Search:
         if slack > TRIM_AGAIN * self.slack:
             return prices  # hardly anything has changed since the last time
         self.slack = slack
-        m, h = prices.machines, prices.heard
-        left = m._replace(idle=m.idle.copy(), nxt=m.nxt.copy())
-        still = h._replace(after=h.after.copy())
-        reached = np.full(len(m.idle), -np.inf)
-        reached[m.root] = -prices.worth[m.root]
-        remembered = np.full(len(h.after), -np.inf)
-        remembered[h.root] = -prices.memory[h.root]
-        delete(
-            *(left, still, prices.cost, prices.price, prices.worth, prices.memory),
-            *(self._give_up_to_floor() - prices.bound, reached, remembered),
-        )
-        machines = minimal(left)
-        if machines is None:
+        left = fixed(prices, self._give_up_to_floor())
+        if left is None:
             self._prove()
-        assert machines is not None
-        return self._adopt(type(prices)(machines, still, prices.price))
+        assert left is not None
+        return self._adopt(type(prices)(*left, prices.price))
 
-    def _beam(self, prices: Prices, width: int) -> None:
-        """Run one pass of the beam and take its schedule and its bound."""
+    def _plan_anew(self, prices: Prices) -> None:
+        """Plan parts of the schedule anew, until that has failed again and again.
+
+        At most as much work as everything before: where the incumbent is the best schedule, all of
+        this is in vain. If it was, it goes on with larger parts when it is called again.
+        """
+        if self.rounds is None or self.any_will_do:
+            return
+        around, before, failures, most = self._around, self.value, 0, 2 * self.work
+        while failures < around.patience and self.work + around.work < most:
+            floor = self.value + self.rounding
+            better = around.improved(self.rounds, prices.heard, prices.price, floor, self.rounding)
+            failures += 1
+            if better is not None:
+                value = self.value
+                self.offer(better)
+                failures = 0 if self.value > value else failures
+            self._check()
+        self.work, around.work = self.work + around.work, 0
+        if self.value == before:
+            around.widen()
+
+    @functools.cached_property
+    def _around(self) -> Neighbourhoods:
+        return Neighbourhoods(self.problem)
+
+    def _beam(self, prices: Prices, width: int) -> int:
+        """Run one pass of the beam, take its schedule and its bound; return its moves."""
         beam = Beam(prices, self.twins, width, self.rounding)
         floor = self._give_up_to_floor()
         while not beam.run(floor, SLICE):
@@ -342,9 +378,11 @@ class Search:
             self.rounds = tuple(tuple(sorted(self.arm[i] for i in arms)) for arms in rounds)
             self.value = value
         self._lower(beam.dropped)
+        self.work += MOVE_WORK * beam.spent
         if self.rounds is None and beam.dropped == -math.inf:
             self._prove()
         self._check()
+        return beam.spent
 
 
 class _Done(Exception):  # noqa: N818 - a way out of nested loops, never seen by a caller

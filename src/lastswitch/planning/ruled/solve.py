@@ -114,10 +114,11 @@ def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) 
     """Return the Plan of a solver's answer, its schedule evaluated by definition."""
     assert answer.rounds is not None
     value, bound = problem.value(answer.rounds), answer.bound
-    size = problem.size(answer.rounds)
-    allowed = max(ACCURACY.get(solver, 0.0) * size, rounding(value, bound, size))
-    if value > bound and value - bound <= allowed:
-        bound = value  # the two are the same sum in a different order
+    if value > bound:
+        size = problem.size(answer.rounds)
+        allowed = max(ACCURACY.get(solver, 0.0) * size, rounding(value, bound, size))
+        if value - bound <= allowed:
+            bound = value  # the two are the same sum in a different order
     return Plan(
         block=(),
         rounds=answer.rounds,
