@@ -7,9 +7,7 @@ randomness has to be stored.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -24,8 +22,6 @@ from lastswitch.service.subjects import Standing
 
 #: Plans and tracks remembered by one worker.
 _REMEMBERED = 50_000
-#: Seconds between two times that a learner makes its tables anew.
-PAUSE = 0.02
 
 
 class NoArmError(ServiceError):
@@ -77,7 +73,6 @@ class Decider:
         self._tracks: dict[str, Track] = {}
         self._plans: dict[object, Arms] = {}
         self._rules: dict[int, tuple[Rule, ...]] = {}
-        self._thought = float("-inf")
         self._caps = [
             (-curve.support().streak, None if curve.tail == "repeat" else curve.support().rest)
             for curve in version.bandit.curves
@@ -220,8 +215,7 @@ class Decider:
         if len(self._tracks) >= _REMEMBERED:
             self._tracks.clear()
         self._tracks[asked.subject] = track
-        with self._paced(learner):
-            arm = track.note = learner.decide(track, self._mask(free))
+        arm = track.note = learner.decide(track, self._mask(free))
         return (arm,), f"learned; worth up to {learner.bound:.3f} a round"
 
     def _learned_round(
@@ -230,8 +224,7 @@ class Decider:
         state = standing.before(self.version, asked.round)
         past, mask = standing.history(self.version, asked.round), self._mask(free)
         try:
-            with self._paced(learner):
-                arms = learner.decide_round(state, asked.round, past, mask, asked.plays)
+            arms = learner.decide_round(state, asked.round, past, mask, asked.plays)
         except LastSwitchError as error:
             raise NoArmError(f"the rules leave no round: {error}") from error
         if arms is None:
@@ -240,19 +233,6 @@ class Decider:
                 "allowed leaves none from which all hard rules can be kept; allow more."
             )
         return arms, f"learned under rules; worth up to {learner.bound:.3f} a round"
-
-    @contextmanager
-    def _paced(self, learner: SharedRotation) -> Iterator[None]:
-        """Let a learner believe what it believed a moment ago: to think again takes a while."""
-        now = time.monotonic()
-        waits = learner.stale and now < self._thought + PAUSE
-        learner.stale = learner.stale and not waits
-        if learner.stale:
-            self._thought = now
-        try:
-            yield
-        finally:
-            learner.stale = learner.stale or waits
 
     def _planned(
         self, asked: Asked, standing: Standing, state: list[int], free: list[int]
