@@ -335,3 +335,11 @@ def test_a_total_needs_a_start():
         ls.optimal_total(two_arms(), 5, start="unknown")
     with pytest.raises(StateError, match="no arm is at 0"):
         ls.optimal_total(two_arms(), 5, start=[1, 0])
+
+
+def test_a_search_cut_short_bounds_by_no_more_than_can_be_paid():
+    """The choices it was left with bound badly; what arms pay alone bounds too."""
+    bandit = ls.instances.pinwheel([2, 3, 7])
+    with patch.multiple(walks, MAX_ITERATIONS=0, SMALL_WORK=0, MAX_TABLE_BYTES=0):
+        best = ls.optimal_total(bandit, 10_000)
+    assert best.value <= best.bound <= 10_000

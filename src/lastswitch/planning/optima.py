@@ -284,6 +284,8 @@ def _total(bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock
         bound = min(bound, ceiling)
     else:
         block, bound = walk
+        if bound > -math.inf:  # of a walk cut short it may be worse than what holds for any
+            bound = min(bound, total_bound(bandit, rounds, taus, clock))
     total = total_fraction(bandit, block, taus)
     return Optimum(
         value=float(total),
