@@ -228,7 +228,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for title, rows in tables.items():
         print_table(title, rows)
     if not quick and options.part == "all":
-        about = "Share of the best possible expected total (of each subject's, or of each half's)."
+        about = (
+            "Share of the best possible expected total (of each subject's, or of each half's). "
+            "Held-out instances: eight sets of 36, played once; where the best total is not known, "
+            "its upper bound counts."
+        )
         keep("worlds", "RotationUCB beyond the plain case", about, tables)
 
 
