@@ -164,7 +164,7 @@ def heard(server, count, found, listening):
     """Collect events of a server until there are enough."""
     headers = {"authorization": f"Bearer {server.key}"}
     path, event = f"{server.url}/v1/rotations/r/events", {}
-    with httpx2.stream("GET", path, headers=headers, timeout=30) as answer:
+    with httpx2.stream("GET", path, headers=headers, timeout=60) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         for line in answer.iter_lines():
             listening.set()
@@ -187,14 +187,14 @@ def check_events(where):
         events, listening = [], threading.Event()
         listener = threading.Thread(target=heard, args=(other, 6, events, listening))
         listener.start()
-        assert listening.wait(20)
+        assert listening.wait(60)
         headers = {"authorization": f"Bearer {one.key}"}
         with httpx2.Client(base_url=one.url, headers=headers, timeout=10) as http:
             for name in ("ann", "bob", "cay"):
                 found = http.post("/v1/rotations/r/decisions", json={"subject": name}).json()
                 told = {"reward": 0.5}
                 http.post(f"/v1/decisions/{found['id']}/reward", json=told).raise_for_status()
-        listener.join(20)
+        listener.join(60)
         assert not listener.is_alive()
     finally:
         for server in (one, other):
