@@ -18,4 +18,6 @@ class CtrlC:
         """Take note of ``now``; send a real interrupt when it is time."""
         self.heard.append(now)
         if len(self.heard) == self.reports:
+            # Programs that are started in the background may have been told to ignore it.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.raise_signal(signal.SIGINT)

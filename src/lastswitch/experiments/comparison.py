@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 VERSION = 2
-#: What reading a damaged archive may raise.
+#: What reading a damaged archive may raise: zipfile says `NotImplementedError` of a method of
+#: compression it does not know.
 _BROKEN = (
     *(ValueError, KeyError, TypeError, AttributeError, NotImplementedError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error),

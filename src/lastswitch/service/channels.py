@@ -9,7 +9,7 @@ with it takes a round trip.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -278,15 +278,22 @@ def _update(table: Table, columns: Sequence[str], key: Sequence[str], was: str) 
     return f'UPDATE "{table.name}" SET {sets} = ? WHERE {where} = ?'
 
 
-#: In the order of :class:`Changes`.
-_SQLITE = (
-    _insert(tables.subject, _COLUMNS["subject"]),
-    _update(tables.subject, MOVES, ("rotation", "name"), "guard"),
-    _insert(tables.decision, _COLUMNS["decision"]),
-    _update(tables.decision, SETTLES, ("id",), "status"),
-    _insert(tables.alias, _COLUMNS["alias"]),
-    _insert(tables.journal, _LINE),
-)
+def _statements(
+    insert: Callable[[Table, Sequence[str]], str],
+    update: Callable[[Table, Sequence[str], Sequence[str], str], str],
+) -> tuple[str, ...]:
+    """Return what writes the rows, in the order of :class:`Changes`."""
+    return (
+        insert(tables.subject, _COLUMNS["subject"]),
+        update(tables.subject, MOVES, ("rotation", "name"), "guard"),
+        insert(tables.decision, _COLUMNS["decision"]),
+        update(tables.decision, SETTLES, ("id",), "status"),
+        insert(tables.alias, _COLUMNS["alias"]),
+        insert(tables.journal, _LINE),
+    )
+
+
+_SQLITE = _statements(_insert, _update)
 
 
 def _array(table: str, of: str) -> str:
@@ -344,11 +351,4 @@ def _dialect() -> Any:
     return postgresql.dialect()  # type: ignore[no-untyped-call]
 
 
-_POSTGRES = (
-    _pg_insert(tables.subject, _COLUMNS["subject"]),
-    _pg_update(tables.subject, MOVES, ("rotation", "name"), "guard"),
-    _pg_insert(tables.decision, _COLUMNS["decision"]),
-    _pg_update(tables.decision, SETTLES, ("id",), "status"),
-    _pg_insert(tables.alias, _COLUMNS["alias"]),
-    _pg_insert(tables.journal, _LINE),
-)
+_POSTGRES = _statements(_pg_insert, _pg_update)
