@@ -68,23 +68,29 @@ def cycle_pay(
 
 
 @jit
-def cycle_bias(
+def settled(
     values: FloatArray, streaks: int, depths: IntArray, cycle: IntArray, pay: float
-) -> FloatArray:
-    """Return the bias of each place of ``cycle``, of that pay, up to a constant."""
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return by place of ``cycle``, played for ever at that pay: its bias, pay, and run before.
+
+    Biases are up to a constant; the run is of plays on end, none where the arm has rested.
+    """
     length, n_arms = cycle.size, values.shape[0]
     last, run = np.full(n_arms, _NEVER), np.empty(n_arms, np.int64)
     last[cycle[length - 1]], run[cycle[length - 1]] = -1, streaks
-    bias = np.zeros(length + 1)
+    bias, pays, runs = np.zeros(length + 1), np.empty(length), np.zeros(length, np.int64)
     for t in range(2 * length):
         arm = cycle[t if t < length else t - length]
         gap = t - last[arm]
         if t >= length:
-            here = values[arm, _cell_after(gap, run[arm], streaks, depths[arm])]
-            bias[t - length + 1] = bias[t - length] - here + pay
+            place = t - length
+            pays[place] = values[arm, _cell_after(gap, run[arm], streaks, depths[arm])]
+            bias[place + 1] = bias[place] - pays[place] + pay
+            if gap == 1:
+                runs[place] = run[arm]
         run[arm] = run[arm] + 1 if gap == 1 else 1
         last[arm] = t
-    return bias[:length]
+    return bias[:length], pays, runs
 
 
 @jit
@@ -94,40 +100,46 @@ def enter(
     depths: IntArray,
     cells: IntArray,
     cycle: IntArray,
-    pay: float,
     bias: FloatArray,
-    last: IntArray,
-    run: IntArray,
+    pays: FloatArray,
+    runs: IntArray,
 ) -> tuple[float, int]:
-    """Return what entering ``cycle``, of that pay, earns above it, and the best place to enter."""
+    """Return what entering ``cycle``, as it is :func:`settled`, earns, and the best place to.
+
+    A turn differs from all later ones where an arm is first played, and in what follows on that
+    play without a break: only these places are looked at.
+    """
     length = cycle.size
-    best, place = -np.inf, 0
-    for first in range(length):
-        for t in range(length):
-            last[cycle[t]] = _NEVER
-        total = bias[first] - length * pay
-        for t in range(length):
-            at = first + t
-            arm = cycle[at if at < length else at - length]
-            if last[arm] != _NEVER:
-                gap = t - last[arm]
-                cell = _cell_after(gap, run[arm], streaks, depths[arm])
-                run[arm] = run[arm] + 1 if gap == 1 else 1
-            else:
-                cell = cells[arm]
-                run[arm] = 1
-                if cell < streaks:
-                    if t == 0:
-                        run[arm] = cell + 2
-                    else:
-                        cell = streaks + min(t, depths[arm]) - 1
-                else:
-                    cell = min(cell + t, streaks + depths[arm] - 1)
-            total += values[arm, cell]
-            last[arm] = t
-        if total > best + _EQUAL:
-            best, place = total, first
-    return best, place
+    following, used = np.full(values.shape[0], -1), np.empty(length, np.int64)
+    n_used = 0
+    for place in range(length - 1, -1, -1):
+        if following[cycle[place]] < 0:
+            used[n_used] = cycle[place]
+            n_used += 1
+        following[cycle[place]] = length + place
+    best, entry = -np.inf, 0
+    for first in range(length - 1, -1, -1):
+        following[cycle[first]] = first
+        total = bias[first]
+        for arm in used[:n_used]:
+            place, cell, run = following[arm], cells[arm], 0
+            t = place - first
+            if place >= length:
+                place -= length
+            if t == 0 and cell < streaks:
+                run = cell + 1
+            elif t > 0:
+                rest = t if cell < streaks else cell - streaks + 1 + t
+                cell = streaks + min(rest, depths[arm]) - 1
+            total += values[arm, cell] - pays[place]
+            while True:
+                place, run = place + 1 if place + 1 < length else 0, min(run + 1, streaks)
+                if cycle[place] != arm or run == min(runs[place], streaks):
+                    break
+                total += values[arm, run - 1] - pays[place]
+        if total > best - _EQUAL:
+            best, entry = max(best, total), first
+    return best, entry
 
 
 @jit

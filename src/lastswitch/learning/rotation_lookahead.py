@@ -12,17 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import ONE, index, inner, jit
+from lastswitch._kernels import ONE, hot, index, inner, jit
 from lastswitch._random import stream
-from lastswitch.learning.rotation_cycle import cycle_bias, enter
+from lastswitch.learning.rotation_cycle import enter, settled
 
 #: Ends of plans from which the cycle is tried.
 _LEAVES = 8
 _EQUAL = 1e-9
+#: Six bits of a key, by which most that are new are known to be.
+KEY_BITS: Any = np.uint64(63)
 
 
 @jit
@@ -35,7 +38,7 @@ def _played(cell: int, streaks: int) -> int:
     return min(cell + 1, streaks - 1) if cell < streaks else 0
 
 
-@jit
+@hot
 def _keep(
     scores: NDArray[np.float64],
     keys: NDArray[np.uint64],
@@ -46,13 +49,18 @@ def _keep(
     key: np.uint64,
     parent: int,
     arm: int,
+    new: bool,
 ) -> int:
-    """Insert a child into the sorted beam, merging equal keys; return the beam's new size."""
+    """Insert a child into the sorted beam, merging equal keys; return the beam's new size.
+
+    ``new`` says that no child has this key.
+    """
     place = beam = index(size)
-    for other in range(beam):
-        if keys[other] == key:
-            place = other
-            break
+    if not new:
+        for other in range(beam):
+            if keys[other] == key:
+                place = other
+                break
     if place < beam:
         if score <= scores[place]:
             return size
@@ -161,7 +169,7 @@ def look_ahead(
     for t in range(rounds):
         parents, arms = parent_of[t], arm_of[t]
         here, after = places[now], places[1 - now]
-        children, least = 0, -np.inf
+        children, least, filled = 0, -np.inf, np.uint64(0)
         for node in range(size):
             rested, key = pays[now, node], np.uint64(0)
             first = index(node * n_arms)
@@ -174,36 +182,48 @@ def look_ahead(
                 score = rested + gain[place]
                 if score > least:
                     child = key ^ gain_key[place]
+                    bit = ONE << (child & KEY_BITS)
                     played = int(np.int64(at - first))
                     children = _keep(
-                        scores, child_keys, parents, arms, children, score, child, node, played
+                        scores,
+                        child_keys,
+                        parents,
+                        arms,
+                        children,
+                        score,
+                        child,
+                        node,
+                        played,
+                        not filled & bit,
                     )
+                    filled |= bit
                     if children == width:
                         least = scores[width - 1]
         for node in range(children):
-            to, of = index(node * n_arms), index(parents[node] * n_arms)
+            parent, chosen = parents[node], index(arms[node])
+            to, of = index(node * n_arms), index(parent * n_arms)
             for arm in range(index(n_arms)):
                 after[to + arm] = idle_to[here[of + arm]]
-            left = here[of + index(arms[node])]
-            after[to + index(arms[node])] = played_to[left]
-            pays[1 - now, node] = pays[now, parents[node]] + paid[left]
+            left = here[of + chosen]
+            after[to + chosen] = played_to[left]
+            pays[1 - now, node] = pays[now, parent] + paid[left]
         size, now = children, 1 - now
     node, best = 0, scores[0]
     if cycle.size > 0:
-        room = np.empty((2, n_arms), np.int64)
-        bias = cycle_bias(values, streaks, depths, cycle, pay)
-        enters = enter(values, streaks, depths, start, cycle, pay, bias, room[0], room[1])
-        node, best = -1, enters[0] + rounds * pay
+        bias, settled_pays, runs = settled(values, streaks, depths, cycle, pay)
+        turn = cycle, bias, settled_pays, runs
+        more, entry = enter(values, streaks, depths, start, *turn)
+        node, best = -1, more + rounds * pay
         cells = np.empty(n_arms, np.int64)
         for leaf in range(min(size, _LEAVES)):
             for arm in range(n_arms):
                 cells[arm] = places[now, leaf * n_arms + arm] - np.uint64(arm * values.shape[1])
-            more, _ = enter(values, streaks, depths, cells, cycle, pay, bias, room[0], room[1])
+            more, _ = enter(values, streaks, depths, cells, *turn)
             if pays[now, leaf] + more > best + _EQUAL:
                 node, best = leaf, pays[now, leaf] + more
         if node < 0:
             for t in range(rounds):
-                plan[t] = cycle[(enters[1] + t) % cycle.size]
+                plan[t] = cycle[(entry + t) % cycle.size]
             return float(best)
     for t in range(rounds - 1, -1, -1):
         plan[t] = arm_of[t, node]

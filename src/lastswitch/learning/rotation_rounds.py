@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
-from lastswitch.learning.rotation_lookahead import _idle, _keep, _played
+from lastswitch._kernels import ONE, jit
+from lastswitch.learning.rotation_lookahead import KEY_BITS, _idle, _keep, _played
 from lastswitch.learning.rotation_price import best_cycle, potentials
 
 _BISECTIONS = 30
@@ -85,7 +85,7 @@ def look_ahead_rounds(
     size, now, reached = 1, 0, 0
     for t in range(rounds):
         parents, chosen = parent_of[t], choice_of[t]
-        children = 0
+        children, filled = 0, np.uint64(0)
         for node in range(size):
             rested, key = pays[now, node], np.uint64(0)
             for arm in range(n_arms):
@@ -110,9 +110,20 @@ def look_ahead_rounds(
                         score -= wrong[place] * costs[k]
                     child ^= _mixed(k, after[place])
                 if score > -np.inf and (children < width or score > scores[width - 1]):
+                    bit = ONE << (child & KEY_BITS)
                     children = _keep(
-                        scores, child_keys, parents, chosen, children, score, child, node, choice
+                        scores,
+                        child_keys,
+                        parents,
+                        chosen,
+                        children,
+                        score,
+                        child,
+                        node,
+                        choice,
+                        not filled & bit,
                     )
+                    filled |= bit
         if children == 0:
             break
         for node in range(children):
