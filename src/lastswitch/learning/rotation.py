@@ -162,6 +162,8 @@ class RotationUCB(OptimisticTables, Policy):
                 f"memory is not kept with pooling={pooling!r}: only what all subjects share fades; "
                 'leave memory out, or pool "all".'
             )
+        #: Whether subjects have tables of their own, or time makes them fade.
+        self._apart = pooling != "all" or self.memory is not None
         self.commitment = check_whole("commitment", commitment, 1, PolicyError)
         if self.commitment > self.lookahead:
             raise PolicyError(
@@ -214,11 +216,11 @@ class RotationUCB(OptimisticTables, Policy):
         """Return the next arm of the plan, planning when none is left or a mask is given."""
         if allowed is not None and allowed == self._alive:
             allowed = None
-        if self.pooling != "all":
-            return self._choose_for(track, allowed)
-        at, pace = track.at, self.commitment if len(self._tracks) == 1 else 1
-        if self.memory is not None:
+        if self._apart:
+            if self.pooling != "all":
+                return self._choose_for(track, allowed)
             self._tick(track.now)
+        at, pace = track.at, self.commitment if len(self._tracks) == 1 else 1
         if allowed is None and at < len(track.block) and (at % pace or self._stands(track)):
             arm = track.block[at]
             track.at = at + 1
@@ -253,14 +255,20 @@ class RotationUCB(OptimisticTables, Policy):
             self.stale = True
 
     def _stands(self, track: Track) -> bool:
-        """Tell whether the plan of ``track`` was made on the present tables."""
-        return not self.stale and bool(track.memory == self.tables)
+        """Tell whether the plan of ``track`` was made on tables that are still to be had."""
+        if self.stale:
+            self._refresh()
+        return bool(track.memory == self.tables)
+
+    def _refresh(self) -> None:
+        """Make the tables anew, and see what the cycle pays on them that plans are measured by."""
+        self._make_tables()
+        self._measure()
 
     def _plan(self, track: Track, allowed: Mask | None, pace: int) -> tuple[int, ...]:
         """Return the arms to play next for ``track``, one if it does not plan alone."""
         if self.stale:
-            self._make_tables()
-            self._measure()
+            self._refresh()
         cells = self._cells(track.state())
         key = (cells, allowed)
         block = self._plans.get(key)

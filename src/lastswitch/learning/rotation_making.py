@@ -38,6 +38,12 @@ from lastswitch.learning.tracks import Track
 
 #: Tables are made again when some state has been seen this much more often.
 _GROWTH = 1.1
+#: Then those of other arms are made again too that are about as far.
+_NEARLY = 0.95
+#: An arm whose table has hardly changed may wait until it has been seen this much more often.
+_CALM_GROWTH = 1.25
+#: Tables that would change by no more than this are left as they are, and plans on them stand.
+_SLIGHT = 5e-3
 #: A better cycle is searched for when plays have grown so much.
 _SOUGHT = 1.25
 #: How many look-aheads long the plan is in which a cycle is searched for.
@@ -73,7 +79,8 @@ class OptimisticTables:
         self.limits = np.zeros((2, *shape))
         #: Which tables these are, whether they are outdated.
         self.tables, self.stale = 0, True
-        #: Plays when the tables of all arms were made, and when a cycle was last searched for.
+        #: Plays when the tables of all arms were made, more if they had hardly changed; and plays
+        #: when a cycle was last searched for.
         self.made, self.checked = 0.0, 0.0
         #: The cycle that plans are measured by, -1 behind its end.
         self.cycle = np.full(LONGEST, -1)
@@ -118,16 +125,16 @@ class OptimisticTables:
         self._fade()
         n, s, q = settle(self.counts, self.sums, self.squares, self.pending)
         plays = float(n.sum())
-        self.tables += 1
         again: NDArray[np.bool_] = np.ones(self.n_arms, np.bool_)
         if self.index == "reservation" and plays < _GROWTH * self.made:
-            told, played = self.limits
+            told, played = _NEARLY * self.limits
             grown = (self.counts >= told) & (self.counts > 0.0) | (n >= played) & (n > 0.0)
             again = np.asarray(grown.any(axis=1))
-        else:
-            self.made = plays
-        changed = self._tabulate((n, s, q), again)
-        self.limits[:, changed] = _GROWTH * np.stack([self.counts[changed], n[changed]])
+        growth = self._tabulate((n, s, q), again)
+        made = growth > 0.0
+        if made.all():
+            self.made = plays * float(growth.min()) / _GROWTH
+        self.limits[:, made] = growth[made, np.newaxis] * np.stack([self.counts[made], n[made]])
         self.stale = False
         self._bind_limits()
 
@@ -144,6 +151,7 @@ class OptimisticTables:
             known, self._cycle_pay = search_cycle(*tables, known, plan)
             self.cycle[:] = -1
             self.cycle[: known.size] = known
+            self._plans.clear()
         else:
             self._cycle_pay = cycle_pay(*tables, known, *np.empty((2, self.n_arms), np.int64))
         self._cycle = known
@@ -183,15 +191,22 @@ class OptimisticTables:
 
     def _tabulate(
         self, seen: tuple[FloatArray, FloatArray, FloatArray], again: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """Make the tables of the arms ``again``, deepening where asked; return which were made."""
-        changed = again
+    ) -> FloatArray:
+        """Make the tables of the arms ``again``, deepening where asked.
+
+        Returns by how much each is to grow before it is made again, 0 for those left as they are.
+        """
+        growth, anew = np.zeros(self.n_arms), self._worth.size == 0
         while again.any():
-            self.values = self._believe(seen, again)
-            price = self._price()
-            again = self._deepen(*seen[:2], price)
-            changed = changed | again
-        return changed
+            values = self._believe(seen, again)
+            moved = _moved(values, self.values)
+            growth[again] = np.where(moved, _GROWTH, _CALM_GROWTH)[again]
+            if anew or moved.any():
+                self.values = values
+                self.tables += 1
+                self._price()
+            again, anew = self._deepen(*seen[:2]), True
+        return growth
 
     def _believe(
         self, seen: tuple[FloatArray, FloatArray, FloatArray], again: NDArray[np.bool_]
@@ -217,21 +232,21 @@ class OptimisticTables:
         np.minimum.accumulate(streak, axis=1, out=streak)
         return values
 
-    def _price(self) -> float:
-        """Price the slots under the current values; return the price."""
+    def _price(self) -> None:
+        """Price the slots under the current values."""
         self._worth = np.zeros_like(self.values)
         self._keys = state_keys(self.n_arms, self.values.shape[1])
-        price, self._bound = price_slots(self.values, self.streak_depth, self.depths, self._worth)
+        tables = self.values, self.streak_depth, self.depths
+        self._slot_price, self._bound = price_slots(*tables, self._worth)
         self._depth_list = self.depths.tolist()
         self._plans.clear()
-        return float(price)
 
-    def _deepen(self, n: FloatArray, s: FloatArray, price: float) -> NDArray[np.bool_]:
+    def _deepen(self, n: FloatArray, s: FloatArray) -> NDArray[np.bool_]:
         """Deepen the tables of the arms whose data ask for it; return which were."""
         asked = np.zeros(self.n_arms, np.bool_)
         for arm, depth in enumerate(self._depth_list):
             if depth < self.max_depth:
-                rest = best_cycle(self.values[arm], self.streak_depth, depth, price)[2]
+                rest = best_cycle(self.values[arm], self.streak_depth, depth, self._slot_price)[2]
                 if wants_depth(n[arm], s[arm], STREAKS + depth - 1, rest == depth):
                     self.depths[arm] = deeper(depth, self.max_depth)
                     asked[arm] = True
@@ -243,7 +258,7 @@ class OptimisticTables:
         self._squared, self._out = _view(self.squares), _view(self.pending)
         self._plans: dict[tuple[tuple[int, ...], Mask | None], tuple[int, ...]] = {}
         self._depth_list = self.depths.tolist()
-        self._bound = 1.0
+        self._worth, self._slot_price, self._bound = self.values[:0], 0.0, 1.0
         self._cycle, self._cycle_pay = self.cycle[:0], 0.0
         self._bind_limits()
 
@@ -272,6 +287,13 @@ class OptimisticTables:
                 self.counts[first:, state] += n
                 self.sums[first:, state] += paid
                 self.squares[first:, state] += paid  # as rewards of 0 or 1
+
+
+def _moved(values: FloatArray, before: FloatArray) -> NDArray[np.bool_]:
+    """Return the arms whose values differ from those before by more than slightly."""
+    if values.shape != before.shape:
+        return np.ones(len(values), np.bool_)
+    return np.asarray(np.abs(values - before).max(axis=1) > _SLIGHT)
 
 
 def _view(table: FloatArray) -> Any:

@@ -261,19 +261,18 @@ class RuledRotationUCB(RotationUCB):
         ways = np.flatnonzero(free).tolist()
         return min(ways, key=lambda choice: (broken[choice], choice))
 
-    def _price(self) -> float:
+    def _price(self) -> None:
         """Price the places of a round, some of which rules keep empty."""
-        price = super()._price()
+        super()._price()
         least, most = self.plays
         places, silence = min(float(most), self._most_plays()), self._silence_share()
         floor = silence if least < most else -1.0
         if places < 1.0 or most > 1 or floor > -1.0:
-            price, gains = price_places(
+            self._slot_price, gains = price_places(
                 self.values, self.streak_depth, self.depths, places, floor, self._worth
             )
-            self._bound = places * price + (most - places) * silence + gains
+            self._bound = places * self._slot_price + (most - places) * silence + gains
         self._round_plans.clear()
-        return float(price)
 
     def _most_plays(self) -> float:
         """Return how many plays a round may have on average, if a rule caps them all together."""
