@@ -251,3 +251,21 @@ def test_looking_at_the_bound_changes_nothing():
                 assert 0 < policy.bound <= 1 + 1e-9
         runs.append(arms)
     assert runs[0] == runs[1]
+
+
+def test_tables_stand_while_nothing_new_is_seen_and_fall_when_it_is():
+    """Rewards as before leave the tables alone; rewards unlike them are believed."""
+
+    def play(policy, rounds, paid):
+        made = policy.tables
+        for _ in range(rounds):
+            pull = policy.ask()
+            policy.tell(pull.id, paid if pull.tau > 1 else 0.0)
+        return policy.tables - made
+
+    steady, surprised = RotationUCB(3), RotationUCB(3)
+    for policy in (steady, surprised):
+        assert play(policy, 4_000, 0.7) > 20
+    believed = steady.values
+    assert play(steady, 400, 0.7) <= 2 < play(surprised, 400, 0.0)
+    assert np.abs(steady.values - believed).max() < 0.02 < np.abs(surprised.values - believed).max()
