@@ -11,10 +11,9 @@ from scipy.special import betaln
 from scipy.stats import beta
 
 from lastswitch.learning.beta_excess import excess
-from lastswitch.learning.rotation_belief import (
+from lastswitch.learning.rotation_belief import believe, believe_arms, believe_reference
+from lastswitch.learning.rotation_segments import (
     HAZARDS,
-    believe,
-    believe_reference,
     segment_likelihoods,
     segment_weights,
     segment_weights_reference,
@@ -31,36 +30,46 @@ def seen_cells(draw, most=9):
     return n, n * [draw(share) for _ in n], streaks
 
 
-def index_of(n, s, streaks, profit, arms=2):
+EVEN = np.full(len(HAZARDS), 1 / len(HAZARDS))
+
+
+def priors():
+    """Draw how likely each hazard is beforehand."""
+    shares = st.tuples(*[st.floats(0.01, 1.0)] * len(HAZARDS))
+    return shares.map(lambda votes: np.array(votes) / sum(votes))
+
+
+def index_of(n, s, streaks, profit, arms=2, hazards=EVEN):
     """Return the index and the mean of each cell."""
     values, means = np.ones(n.size), np.full(n.size, np.nan)
-    believe(n, s, streaks, profit, arms, values, means)
+    believe(n, s, streaks, profit, arms, hazards.copy(), values, means)
     return values, means
 
 
 @settings(max_examples=60, deadline=None)
-@given(seen_cells(), st.integers(0, 2), st.integers(1, 6))
-def test_the_weights_are_those_of_all_ways_to_cut(cells, first, even):
+@given(seen_cells(), priors(), st.integers(0, 2), st.integers(1, 6))
+def test_the_weights_are_those_of_all_ways_to_cut(cells, prior, first, even):
     """Forwards and backwards sum over the cuts what enumeration lists one by one."""
     n, s, streaks = cells
     count, total = (np.concatenate([[0.0], np.cumsum(x[n > 0])]) for x in (n, s))
     before = np.concatenate([[0], np.cumsum(n > 0)])
     hazards = np.array(HAZARDS)
     likely = segment_likelihoods(count, total)
-    weights = segment_weights(likely, before, hazards, streaks, first, even)
-    expected = segment_weights_reference(n, s, hazards, streaks, first, even)
-    assert weights == pytest.approx(expected, abs=1e-9)
+    weights, each = segment_weights(likely, before, hazards, prior, streaks, first, even)
+    expected = segment_weights_reference(n, s, hazards, prior, streaks, first, even)
+    assert weights == pytest.approx(expected[0], abs=1e-9)
+    assert each == pytest.approx(expected[1], abs=1e-9)
     for place in range(n.size):  # every place lies in exactly one segment of a cut
         assert weights[: place + 1, place:].sum() == pytest.approx(1.0)
 
 
 @settings(max_examples=60, deadline=None)
-@given(seen_cells(), st.sampled_from([0.0, 0.5, 20.0, 500.0]), st.sampled_from([1, 5, 8]))
-def test_the_index_is_where_looking_is_just_worth_its_price(cells, profit, arms):
+@given(seen_cells(), st.sampled_from([0.0, 0.5, 20.0, 500.0]), st.sampled_from([1, 5, 8]), priors())
+def test_the_index_is_where_looking_is_just_worth_its_price(cells, profit, arms, prior):
     """Newton's method finds what bisection on exact distributions finds."""
     n, s, streaks = cells
-    values, means = index_of(n, s, streaks, profit, arms)
-    expected, expected_means = believe_reference(n, s, streaks, profit, arms)
+    values, means = index_of(n, s, streaks, profit, arms, prior)
+    expected, expected_means = believe_reference(n, s, streaks, profit, arms, prior)
     assert values == pytest.approx(expected, abs=0.01)
     assert means == pytest.approx(expected_means, abs=1e-9, nan_ok=True)
 
@@ -98,7 +107,7 @@ def test_a_state_unlike_its_neighbours_is_soon_believed_for_itself():
 def test_what_profits_more_plays_is_worth_more_and_no_belief_is_final():
     """The index starts at the mean and rises to the most there can be."""
     n, s = np.array([200.0, 3.0, 200.0]), np.array([20.0, 0.0, 20.0])
-    values = [index_of(n, s, 1, profit)[0] for profit in (0.0, 10.0, 1e3, 1e6, 1e12)]
+    values = [index_of(n, s, 1, profit)[0] for profit in (0.0, 100.0, 1e3, 1e6, 1e12)]
     means = index_of(n, s, 1, 0.0)[1]
     assert values[0] == pytest.approx(means)
     assert (np.diff(values, axis=0) > 0).all()
@@ -112,3 +121,36 @@ def test_short_rests_are_seen_before_they_are_judged_and_long_ones_are_not():
     assert values[[0, 2, 3]].tolist() == [1.0, 1.0, 1.0]
     assert values[[1, 4, 5, 6]].max() < 0.9
     assert (index_of(np.zeros(7), np.zeros(7), 1, 5.0)[0] == 1.0).all()
+
+
+def table_of(*curves, times=40.0):
+    """Return counts and sums of arms that paid just what these curves say, the first never seen."""
+    pays = np.array([np.zeros(len(curves[0])), *curves])
+    n = np.full(pays.shape, times)
+    n[0] = 0.0
+    return n, n * pays
+
+
+def test_how_often_curves_change_is_learned_from_all_arms():
+    """Flat arms make changes unlikely for one hardly seen, jagged ones likely; alone it is even."""
+    flat, jagged = [0.3] * 6, [0.1, 0.9, 0.2, 0.8, 0.1, 0.9]
+    believed = []
+    for others in ([flat] * 4, [jagged] * 4):
+        n, s = table_of(*others)
+        n[0, 2], s[0, 2] = 1.0, 1.0
+        hazards, values = np.zeros((5, len(HAZARDS))), np.ones((5, 6))
+        every = np.ones(5, np.bool_)
+        for _ in range(2):
+            believe_arms(n, s, 1, np.full(5, 5), 20.0, every, hazards, values)
+        assert hazards.sum(axis=1) == pytest.approx(1.0)
+        believed.append(hazards[0] @ np.array(HAZARDS))
+    assert believed[0] < np.mean(HAZARDS) - 0.1 < np.mean(HAZARDS) + 0.1 < believed[1]
+
+
+def test_an_arm_never_seen_has_no_vote():
+    """Where nothing was seen, nothing is said of hazards, and all is to be seen."""
+    hazards, values = np.zeros((2, len(HAZARDS))), np.zeros((2, 6))
+    nothing = np.zeros((2, 6))
+    believe_arms(nothing, nothing, 1, np.full(2, 5), 20.0, np.ones(2, np.bool_), hazards, values)
+    assert not hazards.any()
+    assert (values == 1.0).all()

@@ -117,6 +117,7 @@ class RotationUCB(OptimisticTables, Policy):
         "depths",
         "values",
         "limits",
+        "hazards",
         "tables",
         "made",
         "checked",
@@ -350,6 +351,8 @@ class RotationUCB(OptimisticTables, Policy):
             check_whole(name, learned[name], least, PolicyError, most)
         if self.values.min() < 0.0 or self.values.max() > 1.0 or self.limits.min() < 0.0:
             raise PolicyError("what is believed of a state must lie between 0 and 1.")
+        if self.hazards.min() < 0.0 or self.hazards.sum(axis=1).max() > 1.0 + 1e-9:
+            raise PolicyError("how likely hazards are must be shares of one.")
         known = self.cycle >= 0
         if (self.cycle >= self.n_arms).any() or (known[1:] > known[:-1]).any():
             raise PolicyError(f"cycle must be of arms below {self.n_arms}, got {self.cycle}.")

@@ -1,14 +1,12 @@
 r"""What an arm's states may pay: where its curve may change, and what looking is worth.
 
-**Posterior.** Lay an arm's states on one axis: streaks from the longest to the first repeat, then
-rests 1, 2, …. Between two neighbours the pay changes with probability :math:`h`, one of a few
-hazards that are equally likely beforehand, and less between long rests (:math:`R h / r` beyond rest
-:math:`R`, which is 4, or 2 less than the arms: what those that take turns have). Between two
-changes lies a *segment*, whose states share one pay, uniform on [0, 1].
-A segment with :math:`n` rewards of sum :math:`s` has likelihood :math:`B(1 + s, 1 + n - s)`, so
-sums over all ways to cut the axis into segments take :math:`O(L^2)`. The pay of a state is then
-a mixture of Beta distributions, one for every segment that covers it: states that pay alike share
-what was seen of them, and a state unlike its neighbours is soon believed for itself.
+**Posterior.** Where an arm's curve may change is known as far as
+:mod:`lastswitch.learning.rotation_segments` says; changes are rarer beyond rest 4, or beyond 2 less
+than the arms, which those that take turns have. The pay of a state is then a mixture of Beta
+distributions, one for every segment that covers it: states that pay alike share what was seen of
+them, and a state unlike its neighbours is soon believed for itself. How often curves change is
+learned from all arms: beforehand each hazard is as likely as the others' posteriors say, with as
+many votes as arms were seen beside a few for all hazards alike.
 
 **Reservation index.** The value of a state is the :math:`U` at which paying :math:`U - m` for one
 look, :math:`m` its mean, is just worth what the look may win,
@@ -36,103 +34,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
 from lastswitch._kernels import inner, jit
-from lastswitch.learning.beta_excess import excess, log_beta_of
+from lastswitch.learning.beta_excess import excess
+from lastswitch.learning.rotation_segments import (
+    HAZARDS,
+    segment_likelihoods,
+    segment_weights,
+    segment_weights_reference,
+)
 
-#: How likely the pay changes from one state to the next: rarely, often, nearly always.
-HAZARDS = (0.2, 0.6, 0.9)
 #: Changes are rarer, in proportion, beyond this rest, or beyond one that arms in turn have.
 _EVEN_RESTS, _TURNS = 4, 2
+#: Votes for all hazards alike; every arm seen has one.
+_ALIKE = 3.0
 #: How fast a look teaches less as rewards accumulate (κ).
-_TAUGHT = 0.1
+_TAUGHT = 0.23
 #: The weight of a state taken for itself; it falls where changes do, on both of its sides.
 _ALONE = 0.05
 #: Rests up to this one are to be seen before they are judged.
 _CURIOUS = 4
 #: Later plays that profit from a look, per play so far and state seen.
-PROFIT = 10.0
+PROFIT = 4.0
 #: What moves an index by less than this is left out of it.
 _SMALL = 2e-3
 _RARE = 1e-12
 _NEWTON_STEPS = 12
 _CLOSE = 1e-2
-
-
-@jit
-def segment_likelihoods(n: FloatArray, s: FloatArray) -> FloatArray:
-    """Return the log-likelihood of one pay for the states seen from i to before j.
-
-    ``n`` and ``s`` are cumulative along the states seen, from 0.
-    """
-    places = n.size
-    likely = np.zeros((places, places))
-    for i in range(places):
-        for j in range(i + 1, places):
-            likely[i, j] = log_beta_of(n[j] - n[i], s[j] - s[i])
-    return likely
-
-
-@jit
-def segment_weights(
-    likely: FloatArray,
-    before: NDArray[np.int64],
-    hazards: FloatArray,
-    streaks: int,
-    first: int,
-    even: int,
-) -> FloatArray:
-    """Return how likely each segment, from one place on the axis to another, is one of the cut.
-
-    ``likely`` is of :func:`segment_likelihoods`, and ``before[p]`` how many states before place p
-    were seen. The axis begins ``first`` places into the streaks. Changes are rarer beyond rest
-    ``even``.
-    """
-    length = before.size - 1
-    weights = np.zeros((length, length))
-    share = np.empty((hazards.size, length, length))
-    evidence = np.empty(hazards.size)
-    begins, stays, so_far = np.zeros(length), np.zeros(length), np.zeros(length + 1)
-    for k in range(hazards.size):
-        for p in range(1, length):
-            hazard, rest = hazards[k], p + first - streaks
-            if rest > even:
-                hazard *= even / rest
-            begins[p] = math.log(hazard)
-            stays[p] = stays[p - 1] + math.log1p(-hazard)
-        for j in range(length):
-            most = -np.inf
-            for i in range(j + 1):
-                pays = likely[before[i], before[j + 1]]
-                share[k, i, j] = so_far[i] + begins[i] + stays[j] - stays[i] + pays
-                most = max(most, share[k, i, j])
-            total = 0.0
-            for i in range(j + 1):
-                share[k, i, j] = math.exp(share[k, i, j] - most)
-                total += share[k, i, j]
-            for i in range(j + 1):
-                share[k, i, j] /= total
-            so_far[j + 1] = most + math.log(total)
-        evidence[k] = so_far[length]
-    evidence = np.exp(evidence - evidence.max())
-    evidence /= evidence.sum()
-    ends = np.empty(length)
-    for k in range(hazards.size):
-        # Backwards: a segment that ends here begins where `share` says.
-        ends[:] = 0.0
-        ends[length - 1] = evidence[k]
-        for j in range(length - 1, -1, -1):
-            for i in range(j + 1):
-                weight = ends[j] * share[k, i, j]
-                weights[i, j] += weight
-                if i > 0:
-                    ends[i - 1] += weight
-    return weights
 
 
 @inner
@@ -241,6 +174,7 @@ def believe(
     streaks: int,
     profit: float,
     arms: int,
+    hazards: FloatArray,
     values: FloatArray,
     means: FloatArray,
 ) -> None:
@@ -253,8 +187,10 @@ def believe(
     streaks
         How many of the cells are streaks.
     profit
-        Later plays that would profit from a look at any one state; it is shared out over the
-        ``arms``, or over the rounds of a longer rest.
+        Later plays that would profit from a look at any one state; fewer do after a rest that is
+        longer than ``arms`` in turn have, by as much as it is longer.
+    hazards
+        How likely each hazard is beforehand, and then how likely it is after all.
     values, means
         What to fill in. The values there are, such as those of last time, are where the search for
         the new ones starts; the closer they are the sooner it ends.
@@ -280,7 +216,9 @@ def believe(
     count, total = count[: seen + 1], total[: seen + 1]
     even = max(_EVEN_RESTS, arms - _TURNS)
     likely = segment_likelihoods(count, total)
-    weights = segment_weights(likely, before, np.array(HAZARDS), streaks, first, even)
+    weights, hazards[:] = segment_weights(
+        likely, before, np.array(HAZARDS), hazards, streaks, first, even
+    )
     pay, deviation = _components(count, total)
     together = np.zeros((seen + 1, seen + 1))
     parts = np.empty((4, (seen + 1) ** 2 + 1))
@@ -290,7 +228,7 @@ def believe(
             together[before[p], before[j + 1]] += weights[p, j]
         if n[cell] > 0.0 or rest > _CURIOUS:
             alone = _ALONE * min(1.0, even / max(rest, 1)) ** 2
-            later = profit / max(arms, rest + 1) / (1.0 + _TAUGHT * n[cell])
+            later = profit / max(1.0, (rest + 1) / arms) / (1.0 + _TAUGHT * n[cell])
             low, high = before[p], before[p + 1]
             mean = 0.0
             for i in range(low + 1):
@@ -318,44 +256,33 @@ def believe_arms(
     depths: NDArray[np.int64],
     profit: float,
     again: NDArray[np.bool_],
+    hazards: FloatArray,
     values: FloatArray,
 ) -> None:
-    """Fill in the rows of the arms ``again``: the index of each cell, 1 where it is to be seen."""
+    """Fill in the rows of the arms ``again``: the index of each cell, 1 where it is to be seen.
+
+    Also how likely each hazard is for each of them, nothing for an arm never seen; what is there of
+    the others is what is known beforehand.
+    """
     means = np.empty(n.shape[1])
     for arm in range(n.shape[0]):
         if again[arm]:
-            cells = streaks + depths[arm]
-            believe(n[arm, :cells], s[arm, :cells], streaks, profit, n.shape[0], values[arm], means)
-
-
-def segment_weights_reference(
-    n: FloatArray, s: FloatArray, hazards: Sequence[float], streaks: int, first: int, even: int
-) -> FloatArray:
-    """Say what :func:`segment_weights` means: list every cut of the axis, weigh it, add it up.
-
-    ``n`` and ``s`` are by place, not cumulative.
-    """
-    length, cuts = n.size, []
-    for hazard in hazards:
-        rests = np.arange(1, length) + first - streaks
-        changes = hazard * np.minimum(1.0, even / np.maximum(rests, 1))
-        for cut in product([False, True], repeat=length - 1):
-            segments = list(pairwise([0, *(p + 1 for p in range(length - 1) if cut[p]), length]))
-            likely = float(np.log(np.where(cut, changes, 1.0 - changes)).sum())
-            for i, end in segments:
-                hits, misses = s[i:end].sum(), (n - s)[i:end].sum()
-                likely += math.lgamma(1 + hits) + math.lgamma(1 + misses)
-                likely -= math.lgamma(2 + hits + misses)
-            cuts.append((likely, segments))
-    weights, most = np.zeros((length, length)), max(likely for likely, _ in cuts)
-    for likely, segments in cuts:
-        for i, end in segments:
-            weights[i, end - 1] += math.exp(likely - most)
-    return weights / sum(math.exp(likely - most) for likely, _ in cuts)
+            cells, own = streaks + depths[arm], hazards[arm]
+            own[:] = 0.0
+            own += (hazards.sum(axis=0) + _ALIKE / own.size) / (hazards.sum() + _ALIKE)
+            seen = n[arm, :cells], s[arm, :cells]
+            believe(*seen, streaks, profit, n.shape[0], own, values[arm], means)
+            if not n[arm, :cells].any():
+                own[:] = 0.0
 
 
 def believe_reference(
-    n: FloatArray, s: FloatArray, streaks: int, profit: float, arms: int
+    n: FloatArray,
+    s: FloatArray,
+    streaks: int,
+    profit: float,
+    arms: int,
+    hazards: Sequence[float],
 ) -> tuple[FloatArray, FloatArray]:
     """Say what :func:`believe` means, by enumeration, exact distributions and bisection.
 
@@ -368,7 +295,7 @@ def believe_reference(
         return values, means
     axis = [*range(streaks - 1, -1, -1), *range(streaks, n.size)]
     even = max(_EVEN_RESTS, arms - _TURNS)
-    weights = segment_weights_reference(n[axis], s[axis], HAZARDS, streaks, 0, even)
+    weights, _ = segment_weights_reference(n[axis], s[axis], HAZARDS, hazards, streaks, 0, even)
     for p, cell in enumerate(axis):
         rest = p - streaks + 1
         if n[cell] == 0 and rest <= _CURIOUS:
@@ -381,7 +308,7 @@ def believe_reference(
         parts.append((_ALONE * min(1.0, even / max(rest, 1)) ** 2, n[cell], s[cell]))
         weight, seen, hits = np.array(parts).T
         a, b = 1 + hits, 1 + seen - hits
-        scale = profit / max(arms, rest + 1) * weight / (1 + _TAUGHT * n[cell])
+        scale = profit / max(1.0, (rest + 1) / arms) * weight / (1 + _TAUGHT * n[cell])
         low, high = mean, 1.0
         for _ in range(40):
             u = 0.5 * (low + high)

@@ -26,6 +26,7 @@ from lastswitch.learning.rotation_pooling import (
 )
 from lastswitch.learning.rotation_price import best_cycle, price_slots
 from lastswitch.learning.rotation_prior import Prior, read_prior
+from lastswitch.learning.rotation_segments import HAZARDS
 from lastswitch.learning.rotation_tables import (
     STREAKS,
     deeper,
@@ -77,6 +78,8 @@ class OptimisticTables:
         self.depths = np.full(self.n_arms, self.depth)
         self.values = np.ones((self.n_arms, self.streak_depth + self.depth))
         self.limits = np.zeros((2, *shape))
+        #: How likely each arm's curve changes how often, as its rewards and other arms say.
+        self.hazards = np.zeros((self.n_arms, len(HAZARDS)))
         #: Which tables these are, whether they are outdated.
         self.tables, self.stale = 0, True
         #: Plays when the tables of all arms were made, more if they had hardly changed; and plays
@@ -99,6 +102,7 @@ class OptimisticTables:
         self.depths = np.append(self.depths, self.depth)
         self.values = np.vstack([self.values, np.ones(self.values.shape[1])])
         self.limits = np.concatenate([self.limits, np.zeros_like(self.limits[:, :1])], axis=1)
+        self.hazards = np.vstack([self.hazards, np.zeros(len(HAZARDS))])
         if self.prior is not None:  # one row more, so that the arguments still go together
             self.prior = Prior(*(np.vstack([table, 0.0 * table[:1]]) for table in self.prior))
         if given is not None:
@@ -187,6 +191,7 @@ class OptimisticTables:
             subjects = [own_tables(track.memory, n.shape) for track in tracks[::each]]
             self.strength = likeliest_strength(subjects, (self.counts, self.sums))
         n, s = mixed(own_tables(own, n.shape), (n, s), STRENGTHS[self.strength])
+        self.hazards[:] = 0.0  # those are of another subject
         self._tabulate((n, s, s), np.ones(self.n_arms, np.bool_))
 
     def _tabulate(
@@ -219,7 +224,7 @@ class OptimisticTables:
             values: FloatArray = np.ones_like(counts)
             values[:, : self.values.shape[1]] = self.values
             profit = PROFIT * plays / max(1, states)
-            believe_arms(counts, sums, streaks, self.depths, profit, again, values)
+            believe_arms(counts, sums, streaks, self.depths, profit, again, self.hazards, values)
         else:
             counts, sums, squares = pooled(*seen, STREAKS, streaks, self.depths)
             if self.index == "thompson":
