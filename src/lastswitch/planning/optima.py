@@ -38,7 +38,15 @@ from lastswitch.planning.fractions import (
     total_fraction,
 )
 from lastswitch.planning.frequency import frequencies, total_bound
-from lastswitch.planning.joint_states import JointGraph, group_arms, joint_graph, recurrent_state
+from lastswitch.planning.joint_states import (
+    Arms,
+    JointGraph,
+    group_arms,
+    joint_graph,
+    recurrent_state,
+)
+from lastswitch.planning.shortfall import Average, Shortfalls, search_average, shortfalls
+from lastswitch.planning.shortfall_walks import Total, search_total
 from lastswitch.planning.walks import best_cycle_of, best_walk
 from lastswitch.states import Start, as_start
 
@@ -55,6 +63,10 @@ SEARCH_LENGTHS = (12, 24, 36, 48)
 LISTING_SHARE = 0.5
 #: What share of the time left may go into the bound of a total.
 BOUND_SHARE = 0.3
+#: Up to so many joint states, reached or not, listing them takes no longer than a search.
+QUICKLY_LISTED = 20_000
+#: What share of the time left a search for the best average may take, and one for a total.
+SEARCH_SHARE, TOTAL_SHARE = 0.6, 0.8
 
 
 @dataclass(frozen=True)
@@ -192,11 +204,32 @@ def optimal_average(
 
 def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     """Return the best average found in time, from a graph of at most ``limit`` states."""
+    ceiling, arms = frequencies(bandit.curves), group_arms(bandit)
+    found = _searched(bandit, arms, limit, clock)
+    if found is None or not found[1].proven:
+        return _listed_average(bandit, arms, limit, clock, found[1] if found else None)
+    _, average = found
+    value = cycle_fraction(bandit, average.block) / len(average.block)
+    bound = min(average.bound, ceiling.known(ceiling.counts))
+    return Optimum(
+        value=float(value),
+        bound=closed(value, bound, bandit, len(average.block), _spanned(arms)),
+        fraction=value,
+        block=average.block,
+        states=average.states,
+        seconds=clock.seconds,
+    )
+
+
+def _listed_average(
+    bandit: Bandit, arms: Arms | None, limit: int, clock: Clock, before: Average | None
+) -> Optimum:
+    """Return the best average from the listed graph, or from a search if it cannot be listed."""
     graph, ceiling = None, frequencies(bandit.curves)
     with clock.ending():
         if clock.limit is not None:  # so that a bound is at hand whatever happens
             ceiling.least(clock.part(LISTING_SHARE))
-        arms, part = group_arms(bandit), clock.part(LISTING_SHARE)
+        part = clock.part(LISTING_SHARE)
         if arms is not None:
             graph = joint_graph(arms, recurrent_state(arms), limit, clock=part)
     if graph is None:
@@ -212,6 +245,10 @@ def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
             other = _long_cycle(bandit, clock)
             mean = cycle_fraction(bandit, other) / len(other)
             value, block = (mean, other) if mean > value else (value, block)
+    if before is not None:
+        mean = cycle_fraction(bandit, before.block) / len(before.block)
+        value, block = (mean, before.block) if mean > value else (value, block)
+        bound = min(bound, before.bound)
     return Optimum(
         value=float(value),
         bound=max(bound, float(value)),
@@ -220,6 +257,29 @@ def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
         states=0 if graph is None else len(graph),
         seconds=clock.seconds,
     )
+
+
+def _searched(
+    bandit: Bandit, arms: Arms | None, limit: int, clock: Clock
+) -> tuple[Shortfalls, Average] | None:
+    """Return the best average found without listing the graph, and what it was found with.
+
+    None where listing is as quick, or if an arm has too many states.
+    """
+    if arms is None or _spanned(arms) <= QUICKLY_LISTED:
+        return None
+    part = _bounded(clock).part(SEARCH_SHARE)
+    with clock.ending():
+        frequencies(bandit.curves).least(part)
+    short = shortfalls(arms, frequencies(bandit.curves))
+    if short is None:
+        return None
+    return short, search_average(bandit, short, max(1, limit // 2), part)
+
+
+def _spanned(arms: Arms | None) -> int:
+    """Return how many joint states the arms span, reached by play or not."""
+    return 0 if arms is None else math.prod(len(machine) for machine in arms.machines)
 
 
 def optimal_total(
@@ -270,32 +330,58 @@ def optimal_total(
 
 def _total(bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock) -> Optimum:
     """Return the best total found in time, from a graph of at most ``limit`` states."""
+    found = _searched_total(bandit, rounds, taus, limit, clock)
+    if found is not None and found.proven:
+        return _optimum(bandit, rounds, taus, found, clock)
     graph, walk = None, None
     with clock.ending():
         part = clock.part(LISTING_SHARE)
         graph = _graph_from(bandit, taus, limit, rounds, part)
         if graph is not None:
             walk = best_walk(graph, rounds, part)
-    if walk is None:
+    if walk is None or graph is None:
         graph, clock = None, _bounded(clock)
         # First the bound: a search takes all the time it is given.
-        ceiling = total_bound(bandit, rounds, taus, clock.part(BOUND_SHARE))
-        block, bound = _long_plan(bandit, rounds, taus, clock)
-        bound = min(bound, ceiling)
+        bound = total_bound(bandit, rounds, taus, clock.part(BOUND_SHARE))
+        if found is None:
+            block, planned = _long_plan(bandit, rounds, taus, clock)
+            bound = min(bound, planned)
+        else:
+            block, bound = found.block, min(bound, found.bound)
     else:
-        block, bound = walk
+        block, bound = walk.arms(graph), walk.bound
         if bound > -math.inf:  # of a walk cut short it may be worse than what holds for any
             bound = min(bound, total_bound(bandit, rounds, taus, clock))
-    total = total_fraction(bandit, block, taus)
+    best = Total(block, 0.0, bound, 0 if graph is None else len(graph))
+    return _optimum(bandit, rounds, taus, best, clock)
+
+
+def _optimum(bandit: Bandit, rounds: int, taus: IntArray, best: Total, clock: Clock) -> Optimum:
+    """Return a schedule with what it earns, as a fraction."""
+    total = total_fraction(bandit, best.block, taus)
     return Optimum(
         value=float(total),
-        bound=max(bound, float(total)),
+        bound=max(best.bound, float(total)),
         fraction=total,
-        block=block,
+        block=best.block,
         horizon=rounds,
-        states=0 if graph is None else len(graph),
+        states=best.states,
         seconds=clock.seconds,
     )
+
+
+def _searched_total(
+    bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock
+) -> Total | None:
+    """Return the best total found without listing the graph; None where that is no help."""
+    if rounds <= SEARCH_LENGTHS[-1]:
+        return None
+    found = _searched(bandit, group_arms(bandit), limit, clock)
+    if found is None:
+        return None
+    short, average = found
+    part = _bounded(clock).part(TOTAL_SHARE)
+    return search_total(bandit, rounds, taus, average, short, max(1, limit // 2), part)
 
 
 def _ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:

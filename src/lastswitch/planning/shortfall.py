@@ -47,14 +47,14 @@ MOST_NODES = np.iinfo(np.int16).max
 #: Numbers that differ by less are the same: sums of few pays of about 1.
 SAME = 1e-14
 #: Arms moved between two looks at the clock: some hundredths of a second.
-SLICE = 2_000_000
+SLICE = 200_000
 #: Joint states to follow before half a proof is tried instead of the whole; then so many times as
 #: many.
 FEW_STATES, MORE = 20_000, 4
 #: A cycle counts as better from here on, relative to the largest pay.
 BETTER = 1e-12
-#: What shares of the gap to try, until one takes few enough states.
-SHARES = (0.5, 0.75, 0.875)
+#: What shares of the gap to aim at.
+HALF, MOST = 0.5, 0.875
 #: Rounds of the longest stretch that is tried as a cycle when a search has to stop.
 LONGEST_TURN = 96
 #: Rounds of the first cycle, which always plays what falls short least.
@@ -319,12 +319,10 @@ class Followed:
         return [tuple(arms[begin : begin + length]) for length, begin in ends]
 
 
-def search_average(
-    bandit: Bandit, arms: Arms, frequency: Frequencies, limit: int, clock: Clock
-) -> Average | None:
+def search_average(bandit: Bandit, short: Shortfalls, limit: int, clock: Clock) -> Average:
     """Return the best cycle found with at most ``limit`` joint states, and a bound on all.
 
-    Out of time, or on Ctrl-C, what is known by then. None for arms with too many states.
+    Out of time, or on Ctrl-C, what is known by then.
 
     Examples
     --------
@@ -332,15 +330,11 @@ def search_average(
     >>> from lastswitch.planning.frequency import frequencies
     >>> from lastswitch.planning.joint_states import group_arms
     >>> bandit = ls.instances.pinwheel([2, 3, 5])
-    >>> found = search_average(
-    ...     bandit, group_arms(bandit), frequencies(bandit.curves), 1000, Clock(None)
-    ... )
+    >>> short = shortfalls(group_arms(bandit), frequencies(bandit.curves))
+    >>> found = search_average(bandit, short, 1000, Clock(None))
     >>> found.mean, found.proven
     (0.875, True)
     """
-    short = shortfalls(arms, frequency)
-    if short is None:
-        return None
     search = _Search(bandit, short, limit)
     with clock.ending():
         search.run(clock)
@@ -357,23 +351,29 @@ class _Search:
         self.found = Average(block, _mean(bandit, block), short.most + self.margin, 0.0, 0)
 
     def run(self, clock: Clock) -> None:
-        """Try half of the gap, then all of it; or less and less, before more states are followed.
+        """Try half of the gap, then all of it, following more and more states.
 
-        The higher the target, the fewer states there are to follow.
+        The higher the target, the fewer there are: if even half is too much, most of the gap is
+        not to be had yet, and with no more states to come less and less of it is tried.
         """
         few = min(FEW_STATES, self.limit)
         while not self.found.proven:
-            answer = None
-            for share in SHARES:
-                answer = self.better_than(share, few, clock)
-                if answer is not None:
-                    break
+            answer = self.better_than(HALF, few, clock)
             if answer is False and not self.found.proven:
-                self.better_than(0.0, few, clock)
+                answer = self.better_than(0.0, few, clock)
+            elif answer is None:
+                answer = self.better_than(MOST, few, clock)
             if answer is None and few == self.limit:
-                return
+                return self.retreat(clock)
             if answer is None:
                 few = min(MORE * few, self.limit)
+
+    def retreat(self, clock: Clock) -> None:
+        """Lower the bound as far as the states that may be followed allow."""
+        for share in (HALF, MOST):
+            answer: bool | None = False
+            while answer is not None and not self.found.proven:
+                answer = self.better_than(share, self.limit, clock)
 
     def better_than(self, share: float, most: int, clock: Clock) -> bool | None:
         """Look for a cycle beyond this share of the gap: None if that takes too many states.
@@ -390,8 +390,8 @@ class _Search:
             self.found = found._replace(
                 bound=bound, deepest=followed.deepest * short.unit, states=len(followed)
             )
-        else:
-            self.improved([followed.block()])
+        elif not self.improved([followed.block()]):
+            return None  # better by rounding only
         clock.tell(self.found.mean, self.found.bound)
         return followed.cycle is not None
 

@@ -169,30 +169,63 @@ def spread(moves: Moves, limits: Limits, labels: Labels, cursor: IntArray, most:
 
 
 @bare
-def edges_between(
+def plays_between(
     moves: Moves,
+    allowance: float,
     labels: Labels,
     low: int,
     high: int,
     target: NDArray[np.int32],
     node: NDArray[np.int32],
+    owed: FloatArray,
     first: IntArray,
-    edges: int,
 ) -> int:
     """Write the plays of the states ``low:high`` that lead to labelled states; return how many.
 
-    Behind ``edges`` written so far; ``node`` is what is played. A state has one way per node.
+    ``node`` is what is played and ``owed`` what that adds to a debt. The plays of state u end at
+    ``first[u + 1]``, counted from the first one written.
     """
-    n_arms, moved = labels.states.shape[1], labels.moved
+    n_arms, moved, states, plays = labels.states.shape[1], labels.moved, labels.states, 0
     for u in range(low, high):
+        resting = -allowance
         for k in range(n_arms):
-            if k > 0 and moves.at[k] == moves.at[k - 1] and labels.states[u, k] == labels.states[u, k - 1]:
+            resting += moves.idle_short[moves.at[k] + states[u, k]]
+        for k in range(n_arms):
+            if k > 0 and moves.at[k] == moves.at[k - 1] and states[u, k] == states[u, k - 1]:
                 continue
-            x = moves.at[k] + labels.states[u, k]
-            move_all(moves, labels.states, u, k, moves.goal[moves.ways[x]], moved)
-            v = labels.table[find_state(labels.table, labels.states, moved)]
+            x = moves.at[k] + states[u, k]
+            way = moves.ways[x]
+            move_all(moves, states, u, k, moves.goal[way], moved)
+            v = labels.table[find_state(labels.table, states, moved)]
             if v >= 0:
-                target[edges], node[edges] = v, x
-                edges += 1
-        first[u + 1] = edges
-    return edges
+                target[plays], node[plays] = v, x
+                owed[plays] = resting - moves.idle_short[x] + moves.goal_short[way]
+                plays += 1
+        first[u + 1] = plays
+    return plays
+
+
+@bare
+def one_more_round(
+    first: IntArray,
+    target: NDArray[np.int32],
+    owed: FloatArray,
+    to_come: FloatArray,
+    earlier: FloatArray,
+) -> bool:
+    """Lower ``earlier`` to the least that a play and what is then ``to_come`` add to a debt.
+
+    Returns whether anything changed. Both may be the same array.
+    """
+    changed = False
+    for u in range(len(first) - 2, -1, -1):  # what a state leads to was mostly found after it
+        least = earlier[u] - EPSILON
+        lower = False
+        for e in range(first[u], first[u + 1]):
+            after = owed[e] + to_come[target[e]]
+            if after < least:
+                least, lower = after, True
+        if lower:
+            earlier[u] = least
+            changed = True
+    return changed
