@@ -350,6 +350,12 @@ class _Search:
         block = _least_short(short)
         self.found = Average(block, _mean(bandit, block), short.most + self.margin, 0.0, 0)
 
+    @property
+    def done(self) -> bool:
+        """Whether no search can tell more: proven, or as far as numbers of this size go."""
+        near = 1.01 * (BETTER * self.short.unit + self.margin)
+        return self.found.proven or self.found.bound <= self.found.mean + near
+
     def run(self, clock: Clock) -> None:
         """Try half of the gap, then all of it, following more and more states.
 
@@ -357,9 +363,9 @@ class _Search:
         not to be had yet, and with no more states to come less and less of it is tried.
         """
         few = min(FEW_STATES, self.limit)
-        while not self.found.proven:
+        while not self.done:
             answer = self.better_than(HALF, few, clock)
-            if answer is False and not self.found.proven:
+            if answer is False and not self.done:
                 answer = self.better_than(0.0, few, clock)
             elif answer is None:
                 answer = self.better_than(MOST, few, clock)
@@ -372,7 +378,7 @@ class _Search:
         """Lower the bound as far as the states that may be followed allow."""
         for share in (HALF, MOST):
             answer: bool | None = False
-            while answer is not None and not self.found.proven:
+            while answer is not None and not self.done:
                 answer = self.better_than(share, self.limit, clock)
 
     def better_than(self, share: float, most: int, clock: Clock) -> bool | None:
