@@ -20,7 +20,9 @@ EPSILON = 1e-12
 
 
 @hot
-def find_state(table: NDArray[np.int32], states: NDArray[np.int16], vector: NDArray[np.int16]) -> int:
+def find_state(
+    table: NDArray[np.int32], states: NDArray[np.int16], vector: NDArray[np.int16]
+) -> int:
     """Return the slot of ``vector`` in the hash table (taken by it, or free)."""
     mixed = np.uint64(14695981039346656037)
     for k in range(len(vector)):

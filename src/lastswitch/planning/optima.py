@@ -16,10 +16,7 @@ hundred thousand joint states reached, milliseconds for the paper's instances
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,10 +25,9 @@ from lastswitch._checks import check_bandit, check_limits, check_whole
 from lastswitch._progress import Report
 from lastswitch.blocks import block_pays, cycle_reward
 from lastswitch.errors import PlanError
-from lastswitch.planning.certificate import Certificate, rounding
+from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, running
 from lastswitch.planning.fractions import (
-    LARGEST_DENOMINATOR,
     as_fraction,
     closed,
     cycle_fraction,
@@ -45,7 +41,9 @@ from lastswitch.planning.joint_states import (
     joint_graph,
     recurrent_state,
 )
-from lastswitch.planning.shortfall import Average, Shortfalls, search_average, shortfalls
+from lastswitch.planning.optimum import Optimum
+from lastswitch.planning.shortfall import Shortfalls, shortfalls
+from lastswitch.planning.shortfall_cycles import Average, search_average
 from lastswitch.planning.shortfall_walks import Total, search_total
 from lastswitch.planning.walks import best_cycle_of, best_walk
 from lastswitch.states import Start, as_start
@@ -53,7 +51,6 @@ from lastswitch.states import Start, as_start
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
 
-FORMAT = "lastswitch-optimum-2"
 #: Memory the graph may take before exactness is given up; a state takes about 160 + 16·K bytes.
 MAX_GRAPH_BYTES = 1 << 30
 #: Seconds, and lengths of the cycles to try, when the graph is too large to list.
@@ -67,96 +64,6 @@ BOUND_SHARE = 0.3
 QUICKLY_LISTED = 20_000
 #: What share of the time left a search for the best average may take, and one for a total.
 SEARCH_SHARE, TOTAL_SHARE = 0.6, 0.8
-
-
-@dataclass(frozen=True)
-class Optimum(Certificate):
-    """The best a bandit can pay, with the schedule that pays it.
-
-    Parameters
-    ----------
-    value
-        What the schedule pays: per round for an average, in all for a total.
-    bound
-        No policy can do better; ``bound >= best possible >= value``.
-    fraction
-        ``value`` as an exact fraction. Pays are read as the simplest fraction with a denominator
-        up to a million that rounds to the given number (0.95 is 19/20), and as the binary number
-        itself if there is none.
-    block
-        The arms to play: for an average, to repeat for ever; for a total, one per round. Empty if
-        some round plays none or several: see ``rounds``.
-    horizon
-        For a total: the number of rounds. None for an average.
-    states
-        Joint states of the graph that was searched; 0 if it was too large to list.
-    seconds
-        Time taken.
-    rounds
-        The arms of each round, () for silence; by default those of ``block``.
-
-    Examples
-    --------
-    >>> best = Optimum(value=0.5, bound=0.6, fraction=Fraction(1, 2), block=(0, 1))
-    >>> print(best)
-    best average found: 0.5 = 1/2 (nothing can exceed 0.6)
-    """
-
-    value: float
-    bound: float
-    fraction: Fraction
-    block: tuple[int, ...] = ()
-    horizon: int | None = None
-    states: int = 0
-    seconds: float = 0.0
-    rounds: tuple[tuple[int, ...], ...] = ()
-
-    def __post_init__(self) -> None:
-        self._certify()
-        if not self.rounds:
-            object.__setattr__(self, "rounds", tuple(zip(self.block, strict=True)))
-        elif all(len(arms) == 1 for arms in self.rounds):
-            object.__setattr__(self, "block", tuple(arms[0] for arms in self.rounds))
-
-    @property
-    def repeats(self) -> bool:
-        """Whether the block is a cycle, to be repeated for ever: that of an average is."""
-        return self.horizon is None
-
-    def to_dict(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return plain values, for JSON; arms by name if ``names`` are given.
-
-        Examples
-        --------
-        >>> best = Optimum(0.5, 0.5, Fraction(1, 2), block=(0, 1))
-        >>> best.to_dict(["jazz", "talk"])["block"]
-        ['jazz', 'talk']
-        """
-        return {
-            "format": FORMAT,
-            "value": self.value,
-            "fraction": str(self.fraction),
-            "bound": self.bound,
-            "gap": self.gap,
-            "optimal": self.optimal,
-            "horizon": self.horizon,
-            "block": [arm if names is None else names[arm] for arm in self.block],
-            "rounds": [
-                [arm if names is None else names[arm] for arm in arms] for arms in self.rounds
-            ],
-            "repeats": self.repeats,
-            "states": self.states,
-            "seconds": self.seconds,
-        }
-
-    def __str__(self) -> str:
-        what = "average" if self.horizon is None else f"total over {self.horizon} rounds"
-        shown = f"{self.value:.6g}"
-        if self.fraction.denominator <= LARGEST_DENOMINATOR and self.fraction.denominator > 1:
-            shown += f" = {self.fraction}"
-        if self.optimal:
-            return f"best {what}: {shown} (proven optimal)"
-        return f"best {what} found: {shown} (nothing can exceed {self.bound:.6g})"
 
 
 def optimal_average(

@@ -1,4 +1,4 @@
-"""Kernels that follow joint states for as long as they owe little: see ``shortfall``."""
+"""Kernels that follow joint states for as long as they owe little: see ``shortfall_cycles``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The best total of many arms over a long horizon, without listing their joint states.
 
-With what moves fall short by (:mod:`lastswitch.planning.shortfall`), a proven average b = L - δ
+With debts as for cycles (:mod:`lastswitch.planning.shortfall_cycles`), a proven average b = L - δ
 and H the sum of the arms' biases, a schedule of T rounds from x to y earns
 
     b·T + H(x) - Q,   where Q = its debt, all shortfalls less δ a round, + H(y).
@@ -32,7 +32,8 @@ from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.joint_states import JointGraph
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.shortfall import Average, Followed, Shortfalls
+from lastswitch.planning.shortfall import Shortfalls
+from lastswitch.planning.shortfall_cycles import SLICE, Average, Followed
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -82,7 +83,8 @@ def search_total(
     >>> import lastswitch as ls
     >>> from lastswitch.planning.frequency import frequencies
     >>> from lastswitch.planning.joint_states import group_arms
-    >>> from lastswitch.planning.shortfall import search_average, shortfalls
+    >>> from lastswitch.planning.shortfall import shortfalls
+    >>> from lastswitch.planning.shortfall_cycles import search_average
     >>> bandit, clock = ls.instances.pinwheel([2, 3, 5]), Clock(None)
     >>> short = shortfalls(group_arms(bandit), frequencies(bandit.curves))
     >>> average = search_average(bandit, short, 1000, clock)
@@ -156,7 +158,6 @@ class _Search:
                 continue
             self.lower(min(worst, self.height - max(bound, self.found.value) / unit))
             reach, known = FARTHER * reach, reach
-            clock.tell(self.found.value, self.found.bound)
 
     def lower(self, least: float) -> None:
         """Take note that no schedule has a smaller Q."""
@@ -216,7 +217,8 @@ class _Search:
 
         limits = self.limits(worst, least, late)
         followed = Followed(self.short, self.short.arms.sorted(self.origin), limits)
-        if not followed.run(self.limit, clock) or followed.cycle is not None:
+        known = self.found.value, self.found.bound
+        if not followed.run(self.limit, clock, known) or followed.cycle is not None:
             return None
         self.found = self.found._replace(states=len(followed))
         # What is better than the best so far may be among them whatever its Q.
@@ -250,7 +252,7 @@ class _Search:
         from lastswitch.planning.shortfall_kernel import Limits
 
         most = worst - least
-        late_most = worst + np.arange(END_ROUNDS) * self.allowance
+        late_most: FloatArray = worst + self.allowance * np.arange(END_ROUNDS, dtype=np.float64)
         ranges = [late[:, b : b + n].min(axis=1) for b, n in self._states()]
         counts = np.diff(self.short.arms.groups)
         lowest = np.sum([count * each for count, each in zip(counts, ranges, strict=True)], axis=0)
@@ -270,8 +272,9 @@ class _Search:
         short, arms = self.short, self.short.arms
         span = sum(float(np.ptp(short.bias[group])) for _, group in self._kinds())
         cost = abs(most) + span + 2 * (self.average.deepest / short.unit + abs(self.allowance))
-        group = short.group_of(plays.node)
-        label = plays.node - short.begins[group] + arms.offset[group]
+        nodes = plays.node.astype(np.int64)
+        group = short.group_of(nodes)
+        label = nodes - short.begins[group] + arms.offset[group]
         none = np.diff(plays.first) == 0
         where = plays.first[:-1][none]
         first = plays.first.copy()
@@ -341,7 +344,6 @@ class _Plays(NamedTuple):
 
 def _plays(followed: Followed, clock: Clock) -> _Plays:
     """Return the states followed and the plays between them."""
-    from lastswitch.planning.shortfall import SLICE
     from lastswitch.planning.shortfall_kernel import plays_between
 
     count, n_arms = len(followed), len(followed.short.moves.at)
