@@ -67,7 +67,7 @@ def test_totals_equal_those_of_the_listed_graph(bandit, horizon, data):
     start = data.draw(states(bandit.n_arms))
     short = of(bandit)
     average = search_average(bandit, short, PLENTY, Clock(None))
-    with patch.object(optima, "QUICKLY_LISTED", PLENTY):
+    with patch.object(optima, "QUICKLY_WALKED", PLENTY):
         best = ls.optimal_total(bandit, horizon, start)
     found = search_total(bandit, horizon, start, average, short, PLENTY, Clock(None))
     assert found.value == pytest.approx(best.value, rel=1e-9, abs=1e-9)
@@ -89,7 +89,7 @@ def test_totals_cut_short_stay_on_either_side(bandit, horizon, for_average, for_
     start = data.draw(states(bandit.n_arms))
     short = of(bandit)
     average = search_average(bandit, short, for_average, Clock(None))
-    with patch.object(optima, "QUICKLY_LISTED", PLENTY):
+    with patch.object(optima, "QUICKLY_WALKED", PLENTY):
         best = ls.optimal_total(bandit, horizon, start)
     with patch.object(walks, "SMALL_WORK", 0):  # so that values that repeat are used
         found = search_total(bandit, horizon, start, average, short, for_total, Clock(None))
@@ -171,7 +171,7 @@ def test_the_kernel_follows_what_plain_dictionaries_do(bandit, reach, known):
     machines = short.arms.machines
     start = [machine.at(int(tau)) for machine, tau in zip(machines, bandit.start(), strict=True)]
     origin = short.arms.sorted(start) if known else short.anywhere()
-    limits = Limits(allowance, reach, np.empty((0, 0)), np.empty(0), reach)
+    limits = Limits(allowance, reach, np.empty((0, 0)), np.empty(0), np.empty(0), reach)
     followed = Followed(short, origin, limits)
     assert followed.run(PLENTY, Clock(None), (0.0, 1.0))
     assert followed.cycle is None
@@ -226,15 +226,15 @@ def test_every_arm_may_have_a_twin():
 
 
 def test_the_end_of_a_schedule_is_bounded_from_any_start():
-    """What END_ROUNDS rounds leave at least is no more than what any start really leaves."""
+    """What m rounds leave at least is no more than what they really leave, from any start."""
     bandit = ls.instances.random_bandit("satiating", 3, 4, seed=2)
     short = of(bandit)
     average = search_average(bandit, short, PLENTY, Clock(None))
     search = shortfall_walks._Search(bandit, 100, bandit.start(), average, short, PLENTY)
-    least = search.least_to_come(Clock(None))
+    ends = search.ends(Clock(None))
     rng = np.random.default_rng(0)
-    for _ in range(20):
+    for m, _ in product((1, 2, 5, END_ROUNDS), range(10)):
         start = rng.choice([-3, -2, -1, 1, 2, 3, 4], size=3)
-        plan = ls.plan_block(bandit, END_ROUNDS, start=start)
-        other = shortfall_walks._Search(bandit, END_ROUNDS, start, average, short, PLENTY)
-        assert least <= other.height - plan.value / short.unit + 1e-9
+        plan = ls.plan_block(bandit, m, start=start)
+        other = shortfall_walks._Search(bandit, m, start, average, short, PLENTY)
+        assert ends[m] <= other.height - plan.value / short.unit + 1e-9

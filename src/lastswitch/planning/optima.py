@@ -60,8 +60,9 @@ SEARCH_LENGTHS = (12, 24, 36, 48)
 LISTING_SHARE = 0.5
 #: What share of the time left may go into the bound of a total.
 BOUND_SHARE = 0.3
-#: Up to so many joint states, reached or not, listing them takes no longer than a search.
-QUICKLY_LISTED = 20_000
+#: Up to so many joint states, reached or not, listing them takes no longer than a search, for an
+#: average and for a total.
+QUICKLY_LISTED, QUICKLY_WALKED = 20_000, 100_000
 #: What share of the time left a search for the best average may take, and one for a total.
 SEARCH_SHARE, TOTAL_SHARE = 0.6, 0.8
 
@@ -281,9 +282,10 @@ def _searched_total(
     bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock
 ) -> Total | None:
     """Return the best total found without listing the graph; None where that is no help."""
-    if rounds <= SEARCH_LENGTHS[-1]:
+    arms = group_arms(bandit)
+    if rounds <= SEARCH_LENGTHS[-1] or _spanned(arms) <= QUICKLY_WALKED:
         return None
-    found = _searched(bandit, group_arms(bandit), limit, clock)
+    found = _searched(bandit, arms, limit, clock)
     if found is None:
         return None
     short, average = found

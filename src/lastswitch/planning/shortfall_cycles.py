@@ -262,7 +262,7 @@ def _negative(short: Shortfalls, target: float) -> Limits:
     """Return what follows negative debts, for cycles that average more than ``target``."""
     from lastswitch.planning.shortfall_kernel import EPSILON, Limits
 
-    nothing = np.empty((0, 0)), np.empty(0)
+    nothing = np.empty((0, 0)), np.empty(0), np.empty(0)
     return Limits((short.most - target) / short.unit, -EPSILON, *nothing, -EPSILON)
 
 

@@ -39,13 +39,14 @@ class Moves(NamedTuple):
 class Limits(NamedTuple):
     """Which debts are worth following.
 
-    A state is followed if its debt is below ``most``, or if for some m debt and ``late[m]`` of
-    all its nodes come to less than ``late_most[m]``. No debt of ``never`` or more is.
+    A state is followed if its debt is below ``most``; or if for some m it is below ``late_debt[m]``
+    and with ``late[m]`` of all its nodes below ``late_most[m]``. No debt of ``never`` or more is.
     """
 
     allowance: float
     most: float
     late: FloatArray
+    late_debt: FloatArray
     late_most: FloatArray
     never: float
 
@@ -73,6 +74,8 @@ def worth_following(moves: Moves, limits: Limits, debt: float, vector: NDArray[n
     if debt < limits.most:
         return True
     for m in range(len(limits.late_most)):
+        if debt >= limits.late_debt[m]:
+            continue
         total = debt
         for k in range(len(vector)):
             total += limits.late[m, moves.at[k] + vector[k]]

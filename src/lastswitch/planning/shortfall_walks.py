@@ -10,7 +10,8 @@ the joint state u, whenever. What is still to come from u on is worth at least
 
 - with N rounds to go or more: the deepest debt there is, and then what N rounds from anywhere can
   leave at best, which a block planned for that purpose says;
-- with m < N rounds to go: what the arms leave if each goes on alone from its own state.
+- with m < N rounds to go: such a block of m rounds, and what the arms leave if each goes on alone
+  from its own state.
 
 A state for which D and the less of these exceed some Q cannot be visited by a schedule better
 than Q: the others are few, they are listed with the moves between them, and the best walk among
@@ -141,7 +142,8 @@ class _Search:
     def run(self, clock: Clock) -> None:
         """List the states of schedules up to a larger and larger Q, until there is no better."""
         unit = self.short.unit
-        least = self.least_to_come(clock)
+        ends = self.ends(clock)
+        least = float(ends[-1]) - self.average.deepest / unit
         self.lower(least)
         late = self.late()
         reach, known = FIRST_SHARE * (self.height - self.found.value / unit - least), 0.0
@@ -150,46 +152,52 @@ class _Search:
             most = self.height - self.found.value / unit
             # A little more, so that a schedule as good as the best so far is among them.
             worst = min(least + reach, most + rounding(self.height))
-            bound = self.within(worst, least, late, clock)
+            before = self.found.states
+            bound = self.within(self.limits(worst, least, ends, late), worst, clock)
             if bound is None:
                 reach = 0.5 * (known + min(reach, worst - least))
                 if reach - known < CLOSE * known:
                     return
                 continue
             self.lower(min(worst, self.height - max(bound, self.found.value) / unit))
-            reach, known = FARTHER * reach, reach
+            few = self.found.states < FARTHER * before
+            reach, known = math.inf if few else FARTHER * reach, reach
 
     def lower(self, least: float) -> None:
         """Take note that no schedule has a smaller Q."""
         bound = (self.height - least) * self.short.unit
         self.found = self.found._replace(bound=max(min(self.found.bound, bound), self.found.value))
 
-    def least_to_come(self, clock: Clock) -> float:
-        """Return what END_ROUNDS rounds or more, from anywhere, add to Q at least.
+    def ends(self, clock: Clock) -> FloatArray:
+        """Return what exactly m rounds, from anywhere, add to Q at least, for m to END_ROUNDS.
 
-        A block from unknown states: the first pull of an arm pays what it can at best, less what
+        Blocks from unknown states: the first pull of an arm pays what it can at best, less what
         the state is worth that it takes. Streaks begun before count as begun in the block, which
         no longer streak pays less than.
         """
         from lastswitch.planning.certified import solve
 
-        unit, rounds = self.short.unit, END_ROUNDS
-        first, left = np.empty((self.bandit.n_arms, rounds)), np.empty(self.bandit.n_arms)
+        unit, n_arms = self.short.unit, self.bandit.n_arms
+        first, left = np.empty((n_arms, END_ROUNDS)), np.empty(n_arms)
         for arm, group in self._kinds():
             machine, bias = self.short.arms.machines[arm], self.short.bias[group] * unit
             here = np.arange(len(machine))
             left[arm] = -bias.min()
-            for k in range(rounds):
+            for k in range(END_ROUNDS):
                 first[arm, k] = (np.array(machine.pay)[here] - bias).max() - left[arm]
                 here = np.array(machine.on_idle)[here]
-        plain = BlockProblem.from_bandit(self.bandit, rounds, "unknown")
-        problem = BlockProblem(plain.rest, plain.streak, first)
+        plain = BlockProblem.from_bandit(self.bandit, END_ROUNDS, "unknown")
+        size = float(np.abs(first).max()) * END_ROUNDS + float(np.abs(left).sum())
         part = clock.part(END_SHARE, most=END_SECONDS)
-        found = solve(problem, time_limit=part.limit)
-        clock.forgive(found.loading)
-        size = float(np.abs(first).max()) * rounds + float(np.abs(left).sum())
-        most = found.bound + math.fsum(left) + rounding(size)
-        return (rounds * self.average.bound - most - self.average.deepest) / unit
+        most = [math.fsum(left)]
+        for m in range(1, END_ROUNDS + 1):
+            clock.check()
+            problem = BlockProblem(plain.rest, plain.streak, first[:, :m])
+            found = solve(problem, time_limit=part.part(1 / (END_ROUNDS + 1 - m)).limit)
+            part.forgive(found.loading)
+            most.append(found.bound + math.fsum(left) + rounding(size))
+        paced: FloatArray = np.arange(END_ROUNDS + 1, dtype=np.float64) * self.average.bound
+        return (paced - np.array(most)) / unit
 
     def late(self) -> FloatArray:
         """Return what every node adds to Q at least with m rounds to go, for all m < END_ROUNDS.
@@ -208,14 +216,13 @@ class _Search:
                 alone = np.maximum(earns + alone[pull], alone[idle])
         return late
 
-    def within(self, worst: float, least: float, late: FloatArray, clock: Clock) -> float | None:
+    def within(self, limits: Limits, worst: float, clock: Clock) -> float | None:
         """Find the best schedule whose Q is below ``worst``; return a bound on all of these.
 
         None if they visit too many states.
         """
         from lastswitch.planning.walks import best_walk
 
-        limits = self.limits(worst, least, late)
         followed = Followed(self.short, self.short.arms.sorted(self.origin), limits)
         known = self.found.value, self.found.bound
         if not followed.run(self.limit, clock, known) or followed.cycle is not None:
@@ -247,17 +254,17 @@ class _Search:
             worth += bias[begin + followed.labels.states[: len(followed), k]]
         return worth
 
-    def limits(self, worst: float, least: float, late: FloatArray) -> Limits:
+    def limits(self, worst: float, least: float, ends: FloatArray, late: FloatArray) -> Limits:
         """Return which states a schedule with a Q below ``worst`` can visit."""
         from lastswitch.planning.shortfall_kernel import Limits
 
-        most = worst - least
+        most, late_debt = worst - least, worst - ends[:-1]
         late_most: FloatArray = worst + self.allowance * np.arange(END_ROUNDS, dtype=np.float64)
-        ranges = [late[:, b : b + n].min(axis=1) for b, n in self._states()]
+        lows = [late[:, b : b + n].min(axis=1) for b, n in self._states()]
         counts = np.diff(self.short.arms.groups)
-        lowest = np.sum([count * each for count, each in zip(counts, ranges, strict=True)], axis=0)
-        never = max(most, float((late_most - lowest).max()))
-        return Limits(self.allowance, most, late, late_most, never)
+        lowest = np.sum([count * low for count, low in zip(counts, lows, strict=True)], axis=0)
+        never = max(most, float(np.minimum(late_debt, late_most - lowest).max()))
+        return Limits(self.allowance, most, late, late_debt, late_most, never)
 
     def _states(self) -> list[tuple[int, int]]:
         """Return where the states of each group begin among the nodes, and how many they are."""
