@@ -1,16 +1,15 @@
 """The true optimum of a known bandit: the best average, and the best total over a horizon.
 
 Moves are known and deterministic, so with known curves the best average is a maximum mean cycle,
-and the best total a longest path, on the graph of joint states. Both are exact while that graph
-fits in memory (``max_states``); beyond, the answer is the best schedule found under a proven
-bound, and says so (``optimal`` is False).
+and the best total a longest path, on the graph of joint states. It has at most as many states as
+the product of the arms' distinct states: a constant arm counts one, a curve flat from D on about D
+plus its streak, a season of period p about p, and arms with equal curves are taken together.
 
-The graph has at most as many states as the product of the arms' distinct states: a constant arm
-counts one, a curve flat from D on about D plus its streak, a season of period p about p, and arms
-with equal curves are taken together. Play reaches only part of the product (no two arms can have
-rested equally long before their curves flatten), and time grows in proportion: about a second per
-hundred thousand joint states reached, milliseconds for the paper's instances
-(``benchmarks/optima.py``).
+A small graph is listed and searched as a whole. Of a large one only the states are looked at that
+fall little short of what no policy can beat (:mod:`lastswitch.planning.shortfall`): that proves
+most optima of ten arms in milliseconds to seconds (``benchmarks/optima.py``). Where neither comes
+to an end in the time and memory given (``time_limit``, ``max_states``), the answer is the best
+schedule found under a proven bound, and says so (``optimal`` is False).
 """
 
 from __future__ import annotations
@@ -85,11 +84,11 @@ def optimal_average(
     bandit
         The bandit; its noise and start play no part.
     max_states
-        Joint states to list at most; by default what fits in a gigabyte, a few million. Beyond,
-        the best cycle found is returned under a bound.
+        Joint states to list or follow at most; by default what fits in a gigabyte, a few million.
+        Beyond, the best cycle found is returned under a bound.
     time_limit
-        Stop after about this many seconds with the best cycle so far and a bound. Without one, a
-        search beyond ``max_states`` still stops after ten seconds. Ctrl-C stops it as well.
+        Stop after about this many seconds with the best cycle so far and a bound. Without one,
+        searches that need not come to an end stop after ten seconds each. Ctrl-C stops it as well.
     progress
         ``True`` for a bar, or a function called now and then with a
         :class:`~lastswitch.Progress`: seconds, value and bound so far.

@@ -49,6 +49,8 @@ FIRST_SHARE = 0.1
 FARTHER = 1.5
 #: When to give up: what is left to try is less than this share of what was done.
 CLOSE = 0.05
+#: From so many states on their number tells how it grows.
+MANY = 1000
 
 
 class Total(NamedTuple):
@@ -160,8 +162,9 @@ class _Search:
                     return
                 continue
             self.lower(min(worst, self.height - max(bound, self.found.value) / unit))
-            few = self.found.states < FARTHER * before
-            reach, known = math.inf if few else FARTHER * reach, reach
+            # Where more of them hardly means more states, all that is left can be had at once.
+            all_ = MANY <= self.found.states < FARTHER * before
+            reach, known = math.inf if all_ else FARTHER * reach, reach
 
     def lower(self, least: float) -> None:
         """Take note that no schedule has a smaller Q."""
@@ -196,8 +199,9 @@ class _Search:
             found = solve(problem, time_limit=part.part(1 / (END_ROUNDS + 1 - m)).limit)
             part.forgive(found.loading)
             most.append(found.bound + math.fsum(left) + rounding(size))
-        paced: FloatArray = np.arange(END_ROUNDS + 1, dtype=np.float64) * self.average.bound
-        return (paced - np.array(most)) / unit
+        paced = [m * self.average.bound for m in range(END_ROUNDS + 1)]
+        ends: FloatArray = np.subtract(paced, most) / unit
+        return ends
 
     def late(self) -> FloatArray:
         """Return what every node adds to Q at least with m rounds to go, for all m < END_ROUNDS.
@@ -221,28 +225,34 @@ class _Search:
 
         None if they visit too many states.
         """
-        from lastswitch.planning.walks import best_walk
-
         followed = Followed(self.short, self.short.arms.sorted(self.origin), limits)
         known = self.found.value, self.found.bound
         if not followed.run(self.limit, clock, known) or followed.cycle is not None:
             return None
         self.found = self.found._replace(states=len(followed))
-        # What is better than the best so far may be among them whatever its Q.
-        most = max(worst, self.height - self.found.value / self.short.unit)
-        plays = _plays(followed, clock).between(most, self.worths(followed), clock)
+        plays = _plays(followed, clock)
+        through = plays.debt + plays.to_come(self.worths(followed), clock)
+        bound, real = self.walk(plays.only(through < worst), worst, clock)
+        most = self.height - self.found.value / self.short.unit
+        if not real and most > worst:  # one that is better than the best so far may be there
+            self.walk(plays.only(through < most), most, clock)
+        return bound
+
+    def walk(self, plays: _Plays | None, most: float, clock: Clock) -> tuple[float, bool]:
+        """Find the best schedule among these plays; return a bound, and whether there is one."""
+        from lastswitch.planning.walks import best_walk
+
         if plays is None:
-            return -math.inf
+            return -math.inf, False
         graph = self.graph(plays, most)
         walk = best_walk(graph, self.horizon, clock)
-        pays = graph.arms.pay[walk.labels]
         if len(graph.arms.pay) - 1 in walk.labels:
-            return max(walk.bound, float(pays.sum()))
+            return max(walk.bound, float(graph.arms.pay[walk.labels].sum())), False
         block = walk.arms(graph)
         value = self.earned(block)
         if value > self.found.value:
             self.found = self.found._replace(block=block, value=value)
-        return max(walk.bound, value)
+        return max(walk.bound, value), True
 
     def worths(self, followed: Followed) -> FloatArray:
         """Return H of every state followed."""
@@ -310,11 +320,11 @@ class _Plays(NamedTuple):
     node: NDArray[np.int32]
     owed: FloatArray
 
-    def between(self, worst: float, worth: FloatArray, clock: Clock) -> _Plays | None:
-        """Return what schedules with a Q below ``worst`` can visit; None if there are none.
+    def to_come(self, worth: FloatArray, clock: Clock) -> FloatArray:
+        """Return what schedules from every state on add to Q at least; ``worth`` is its H.
 
-        ``worth`` is H of every state. With m rounds to go a state adds at least what its plays do
-        and what then comes with one round less; with END_ROUNDS or more, with any number less.
+        With m rounds to go a state adds at least what its plays do and what then comes with one
+        round less; with END_ROUNDS or more, with any number less.
         """
         from lastswitch.planning.shortfall_kernel import one_more_round
 
@@ -329,7 +339,7 @@ class _Plays(NamedTuple):
         while one_more_round(*edges, to_come, to_come):
             clock.check()
         np.minimum(at_least, to_come, out=at_least)
-        return self.only(self.debt + at_least < worst)
+        return at_least
 
     def only(self, kept: BoolArray) -> _Plays | None:
         """Return the ``kept`` states with the plays between them; None without the first."""
