@@ -29,7 +29,7 @@ def of(bandit):
     """Return the shortfalls of a bandit at the price of its frequency bound."""
     frequency = frequencies(bandit.curves)
     frequency.least()
-    return shortfalls(group_arms(bandit), frequency)
+    return shortfalls(group_arms(bandit), frequency, Clock(None))
 
 
 def listed(bandit):

@@ -62,8 +62,11 @@ BOUND_SHARE = 0.3
 #: Up to so many joint states, reached or not, listing them takes no longer than a search, for an
 #: average and for a total.
 QUICKLY_LISTED, QUICKLY_WALKED = 20_000, 100_000
-#: What share of the time left a search for the best average may take, and one for a total.
-SEARCH_SHARE, TOTAL_SHARE = 0.6, 0.8
+#: Enough joint states for any bandit that is small.
+MANY_STATES = 10_000
+#: What share of the time left a search for the best average may take, as the answer or as the
+#: first step to a total; and one for the total.
+SEARCH_SHARE, FIRST_SHARE, TOTAL_SHARE = 0.8, 0.5, 0.8
 
 
 def optimal_average(
@@ -112,7 +115,7 @@ def optimal_average(
 def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     """Return the best average found in time, from a graph of at most ``limit`` states."""
     ceiling, arms = frequencies(bandit.curves), group_arms(bandit)
-    found = _searched(bandit, arms, limit, clock)
+    found = _searched(bandit, arms, limit, clock, SEARCH_SHARE)
     if found is None or not found[1].proven:
         return _listed_average(bandit, arms, limit, clock, found[1] if found else None)
     _, average = found
@@ -167,7 +170,7 @@ def _listed_average(
 
 
 def _searched(
-    bandit: Bandit, arms: Arms | None, limit: int, clock: Clock
+    bandit: Bandit, arms: Arms | None, limit: int, clock: Clock, share: float
 ) -> tuple[Shortfalls, Average] | None:
     """Return the best average found without listing the graph, and what it was found with.
 
@@ -175,13 +178,28 @@ def _searched(
     """
     if arms is None or _spanned(arms) <= QUICKLY_LISTED:
         return None
-    part = _bounded(clock).part(SEARCH_SHARE)
+    part = _bounded(clock).part(share)
+    short = None
     with clock.ending():
         frequencies(bandit.curves).least(part)
-    short = shortfalls(arms, frequencies(bandit.curves))
+        short = shortfalls(arms, frequencies(bandit.curves), part)
     if short is None:
         return None
     return short, search_average(bandit, short, max(1, limit // 2), part)
+
+
+def ready_to_search(bandit: Bandit, rounds: int) -> None:
+    """Search a small bandit as if it were large, so that every kernel of it is loaded."""
+    arms, frequency, clock = group_arms(bandit), frequencies(bandit.curves), Clock(None)
+    frequency.least()
+    short = None if arms is None else shortfalls(arms, frequency, clock)
+    if arms is None or short is None:
+        return
+    average = search_average(bandit, short, MANY_STATES, clock)
+    search_total(bandit, rounds, bandit.start(), average, short, MANY_STATES, clock)
+    graph = joint_graph(arms, recurrent_state(arms), MANY_STATES)
+    if graph is not None:
+        best_walk(graph, rounds, clock, small=0.0)
 
 
 def _spanned(arms: Arms | None) -> int:
@@ -284,7 +302,7 @@ def _searched_total(
     arms = group_arms(bandit)
     if rounds <= SEARCH_LENGTHS[-1] or _spanned(arms) <= QUICKLY_WALKED:
         return None
-    found = _searched(bandit, arms, limit, clock)
+    found = _searched(bandit, arms, limit, clock, FIRST_SHARE)
     if found is None:
         return None
     short, average = found

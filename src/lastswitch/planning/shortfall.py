@@ -16,7 +16,6 @@ least, from whatever state.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,14 +24,15 @@ from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.planning.arm_states import ArmStates
+from lastswitch.planning.clock import Clock
 from lastswitch.planning.frequency import Frequencies
 from lastswitch.planning.joint_states import Arms
 
 if TYPE_CHECKING:
     from lastswitch.planning.shortfall_kernel import Moves
 
-#: Nodes of one arm, numbered in 16 bits.
-MOST_NODES = np.iinfo(np.int16).max
+#: States of one arm; tables of nodes take the square of it.
+MOST_STATES = 4096
 #: Numbers that differ by less are the same: sums of few pays of about 1.
 SAME = 1e-14
 
@@ -79,21 +79,24 @@ class Shortfalls:
         return arms
 
 
-def shortfalls(arms: Arms, frequency: Frequencies) -> Shortfalls | None:
-    """Return the shortfalls at the best price known; None if an arm has too many nodes."""
+def shortfalls(arms: Arms, frequency: Frequencies, clock: Clock) -> Shortfalls | None:
+    """Return the shortfalls at the best price known; None if an arm has too many states.
+
+    Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
+    """
     from lastswitch.planning.shortfall_kernel import Moves
 
+    if int(frequency.sizes.max()) > MOST_STATES:
+        return None
     price, _, _ = frequency.best_price()
     gains, _, bias = frequency.alone(price)
     unit = frequency.unit
     parts = [part / unit for part in np.split(bias, frequency.begins[1:-1])]
-    nodes = [
-        _nodes(machine, price / unit, gain / unit, h, unit)
-        for machine, gain, h in zip(frequency.kinds, gains, parts, strict=True)
-    ]
+    nodes = []
+    for machine, gain, h in zip(frequency.kinds, gains, parts, strict=True):
+        clock.check()
+        nodes.append(_nodes(machine, price / unit, gain / unit, h, unit))
     begins = np.cumsum([0, *(len(each.idle) for each in nodes)])
-    if max(len(each.idle) for each in nodes) > MOST_NODES:
-        return None
     ways = [way for each in nodes for way in each.ways]
     return Shortfalls(
         arms=arms,
@@ -136,38 +139,36 @@ def _nodes(machine: ArmStates, price: float, gain: float, h: FloatArray, unit: f
     pull, idle = np.array(machine.on_pull), np.array(machine.on_idle)
     idle_short = gain + h - h[idle]
     pull_short = gain + h - (np.array(machine.pay) / unit - price) - h[pull]
-    goes, shorts = idle.tolist(), idle_short.tolist()
-    ways = [{int(goal): float(short)} for goal, short in zip(pull, pull_short, strict=True)]
-    before, period = _idling(idle)
-    n, owed = len(machine), dict.fromkeys(range(len(machine)), 0.0)
-    past: list[dict[int, float]] = []
-    while len(owed) > 1 and _place(owed, past) is None and len(past) < before + period:
-        past.append(owed)
-        ways.append(_least((int(pull[s]), owed[s] + float(pull_short[s])) for s in owed))
-        after = _least((int(idle[s]), owed[s] + float(idle_short[s])) for s in owed)
-        least = min(after.values())
-        owed = {state: short - least for state, short in after.items()}
-        goes.append(n + len(past))
-        shorts.append(least)
-    known, place = next(iter(owed)), _place(owed, past)
-    if past:
-        goes[-1] = known if len(owed) == 1 else n + (before if place is None else place)
-    return _Nodes(np.array(goes), np.array(shorts), ways, n if past else known)
+    n, (before, period) = len(machine), _idling(idle)
+    ways = [{goal: short} for goal, short in zip(pull.tolist(), pull_short.tolist(), strict=True)]
+    goes, shorts, owed, last = idle.tolist(), idle_short.tolist(), np.zeros(n), None
+    while np.isfinite(owed).sum() > 1 and not _same(owed, last) and len(goes) < n + before + period:
+        goals = _least(pull, owed + pull_short)
+        ways.append({goal: float(goals[goal]) for goal in np.flatnonzero(np.isfinite(goals))})
+        after, last = _least(idle, owed + idle_short), owed
+        shorts.append(float(after.min()))
+        owed = after - after.min()
+        goes.append(len(goes) + 1)
+    known = int(np.argmin(owed))
+    if len(goes) > n:
+        lasting = len(goes) - 1 if _same(owed, last) else n + before
+        goes[-1] = known if np.isfinite(owed).sum() == 1 else lasting
+    return _Nodes(np.array(goes), np.array(shorts), ways, n if len(goes) > n else known)
 
 
-def _place(owed: dict[int, float], past: list[dict[int, float]]) -> int | None:
-    """Return where ``past`` has the same states with the same numbers, up to rounding."""
-    for place, other in enumerate(past):
-        if owed.keys() == other.keys() and all(abs(owed[s] - other[s]) < SAME for s in owed):
-            return place
-    return None
+def _same(owed: FloatArray, last: FloatArray | None) -> bool:
+    """Tell whether two rounds of idling end alike, up to rounding."""
+    if last is None:
+        return False
+    both = np.isfinite(owed)
+    alike = np.array_equal(both, np.isfinite(last))
+    return alike and bool((np.abs(owed[both] - last[both]) < SAME).all())
 
 
-def _least(pairs: Iterable[tuple[int, float]]) -> dict[int, float]:
-    """Return the least number of each key."""
-    least: dict[int, float] = {}
-    for key, number in pairs:
-        least[key] = min(number, least.get(key, math.inf))
+def _least(places: IntArray, numbers: FloatArray) -> FloatArray:
+    """Return the least of the ``numbers`` at each place, infinity where there is none."""
+    least = np.full(len(numbers), np.inf)
+    np.minimum.at(least, places, numbers)
     return least
 
 

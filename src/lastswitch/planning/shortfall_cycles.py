@@ -35,6 +35,8 @@ SLICE = 200_000
 #: Joint states to follow before half a proof is tried instead of the whole; then so many times as
 #: many.
 FEW_STATES, MORE = 20_000, 4
+#: States to make room for at first.
+FIRST_ROOM = 1 << 14
 #: A cycle counts as better from here on, relative to the largest pay.
 BETTER = 1e-12
 #: What shares of the gap to aim at.
@@ -72,7 +74,7 @@ class Followed:
 
         self.short, self.limits = short, limits
         self.cycle: int | None = None
-        room = 1024
+        room = FIRST_ROOM
         self.labels: Labels = Labels(
             states=np.empty((room, len(origin)), dtype=np.int16),
             debt=np.empty(room),
@@ -115,18 +117,18 @@ class Followed:
                 self._grow()
 
     def _grow(self) -> None:
-        """Double the room."""
+        """Make room for so many states more."""
         from lastswitch.planning.mean_cycle import index_states
 
         old, (count, head, _, _) = self.labels, self.cursor.tolist()
-        room = len(old.debt)
+        room = (MORE - 1) * len(old.debt)
         parts = {
             name: with_room(getattr(old, name), room)
             for name in ("states", "debt", "parent", "node", "queued")
         }
         self.cursor[1] = 0
         queue = with_room(np.roll(old.queue, -head), room)
-        self.labels = old._replace(**parts, queue=queue, table=empty_index(2 * room))
+        self.labels = old._replace(**parts, queue=queue, table=empty_index(len(old.debt) + room))
         index_states(self.labels.table, self.labels.states, count)
 
     @property
@@ -178,7 +180,7 @@ def search_average(bandit: Bandit, short: Shortfalls, limit: int, clock: Clock) 
     >>> from lastswitch.planning.joint_states import group_arms
     >>> from lastswitch.planning.shortfall import shortfalls
     >>> bandit = ls.instances.pinwheel([2, 3, 5])
-    >>> short = shortfalls(group_arms(bandit), frequencies(bandit.curves))
+    >>> short = shortfalls(group_arms(bandit), frequencies(bandit.curves), Clock(None))
     >>> found = search_average(bandit, short, 1000, Clock(None))
     >>> found.mean, found.proven
     (0.875, True)

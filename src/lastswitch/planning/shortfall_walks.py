@@ -33,7 +33,7 @@ from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.joint_states import JointGraph
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.shortfall import Shortfalls
+from lastswitch.planning.shortfall import MOST_STATES, Shortfalls
 from lastswitch.planning.shortfall_cycles import SLICE, Average, Followed
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def search_total(
     >>> from lastswitch.planning.shortfall import shortfalls
     >>> from lastswitch.planning.shortfall_cycles import search_average
     >>> bandit, clock = ls.instances.pinwheel([2, 3, 5]), Clock(None)
-    >>> short = shortfalls(group_arms(bandit), frequencies(bandit.curves))
+    >>> short = shortfalls(group_arms(bandit), frequencies(bandit.curves), clock)
     >>> average = search_average(bandit, short, 1000, clock)
     >>> total = search_total(bandit, 100, bandit.start(), average, short, 1000, clock)
     >>> total.value, total.bound
@@ -147,7 +147,7 @@ class _Search:
         ends = self.ends(clock)
         least = float(ends[-1]) - self.average.deepest / unit
         self.lower(least)
-        late = self.late()
+        late = self.late(clock)
         reach, known = FIRST_SHARE * (self.height - self.found.value / unit - least), 0.0
         while not self.found.proven:
             clock.check()
@@ -184,6 +184,7 @@ class _Search:
         first, left = np.empty((n_arms, END_ROUNDS)), np.empty(n_arms)
         for arm, group in self._kinds():
             machine, bias = self.short.arms.machines[arm], self.short.bias[group] * unit
+            clock.check()
             here = np.arange(len(machine))
             left[arm] = -bias.min()
             for k in range(END_ROUNDS):
@@ -203,7 +204,7 @@ class _Search:
         ends: FloatArray = np.subtract(paced, most) / unit
         return ends
 
-    def late(self) -> FloatArray:
+    def late(self, clock: Clock) -> FloatArray:
         """Return what every node adds to Q at least with m rounds to go, for all m < END_ROUNDS.
 
         Less the allowance of m rounds.
@@ -211,6 +212,7 @@ class _Search:
         short = self.short
         late = np.full((END_ROUNDS, int(short.begins[-1])), math.inf)
         for group, bias in enumerate(short.bias):
+            clock.check()
             machine = short.arms.machines[short.arms.order[short.arms.groups[group]]]
             earns = (np.array(machine.pay) - short.price) / short.unit
             pull, idle, alone = np.array(machine.on_pull), np.array(machine.on_idle), 0.0 * bias
@@ -261,7 +263,7 @@ class _Search:
             bias[begin : begin + size] = part
         worth = np.zeros(len(followed))
         for k, begin in enumerate(self.short.moves.at.tolist()):
-            worth += bias[begin + followed.labels.states[: len(followed), k]]
+            worth += bias[begin : begin + MOST_STATES][followed.labels.states[: len(followed), k]]
         return worth
 
     def limits(self, worst: float, least: float, ends: FloatArray, late: FloatArray) -> Limits:

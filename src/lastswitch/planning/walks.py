@@ -57,14 +57,16 @@ class _Iterated(NamedTuple):
     bias: NDArray[np.float64]
 
 
-def best_walk(graph: JointGraph, horizon: int, clock: Clock) -> Walk:
+def best_walk(graph: JointGraph, horizon: int, clock: Clock, small: float | None = None) -> Walk:
     """Return a best walk of ``horizon`` rounds from the graph's origin, or nearly, with a bound.
+
+    Work of at most ``small`` edges (by default :data:`SMALL_WORK`) is done round by round.
 
     Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
     """
     work = float(horizon) * len(graph.target)
     cut_off = not np.diff(graph.first).all()  # the horizon ended the listing: nothing repeats
-    if work <= SMALL_WORK or cut_off:
+    if work <= (SMALL_WORK if small is None else small) or cut_off:
         return _walk_back(graph, horizon, clock)
     return _walk_settled(graph, horizon, clock)
 
