@@ -268,11 +268,12 @@ def _total(bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock
         graph, clock = None, _bounded(clock)
         # First the bound: a search takes all the time it is given.
         bound = total_bound(bandit, rounds, taus, clock.part(BOUND_SHARE))
-        if found is None:
-            block, planned = _long_plan(bandit, rounds, taus, clock)
-            bound = min(bound, planned)
-        else:
-            block, bound = found.block, min(bound, found.bound)
+        block, planned = _long_plan(bandit, rounds, taus, clock)
+        bound = min(bound, planned)
+        if found is not None:
+            bound = min(bound, found.bound)
+            if found.value > float(block_pays(bandit, block, taus).sum()):
+                block = found.block
     else:
         block, bound = walk.arms(graph), walk.bound
         if bound > -math.inf:  # of a walk cut short it may be worse than what holds for any
@@ -306,6 +307,8 @@ def _searched_total(
     if found is None:
         return None
     short, average = found
+    if not (average.proven or average.states):
+        return None  # it did not get anywhere
     part = _bounded(clock).part(TOTAL_SHARE)
     return search_total(bandit, rounds, taus, average, short, max(1, limit // 2), part)
 

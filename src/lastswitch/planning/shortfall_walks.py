@@ -93,7 +93,7 @@ def search_total(
     >>> average = search_average(bandit, short, 1000, clock)
     >>> total = search_total(bandit, 100, bandit.start(), average, short, 1000, clock)
     >>> total.value, total.bound
-    (88.0, 88.0)
+    (87.0, 87.0)
     """
     search = _Search(bandit, horizon, start, average, short, limit)
     with clock.ending():
