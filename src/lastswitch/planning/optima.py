@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 #: Memory the graph may take before exactness is given up; a state takes about 160 + 16·K bytes.
 MAX_GRAPH_BYTES = 1 << 30
 #: Seconds, and lengths of the cycles to try, when the graph is too large to list.
-SEARCH_SECONDS = 10.0
+SEARCH_SECONDS, TOTAL_SECONDS = 10.0, 30.0
 SEARCH_LENGTHS = (12, 24, 36, 48)
 #: What share of a time limit may go into listing joint states before a search is tried instead.
 LISTING_SHARE = 0.5
@@ -309,7 +309,7 @@ def _searched_total(
     short, average = found
     if not (average.proven or average.states):
         return None  # it did not get anywhere
-    part = _bounded(clock).part(TOTAL_SHARE)
+    part = clock.part(TOTAL_SHARE, most=TOTAL_SECONDS if clock.limit is None else math.inf)
     return search_total(bandit, rounds, taus, average, short, max(1, limit // 2), part)
 
 

@@ -51,6 +51,8 @@ FARTHER = 1.5
 CLOSE = 0.05
 #: From so many states on their number tells how it grows.
 MANY = 1000
+#: Up to so many states are searched for a better schedule only.
+LOOSE_STATES = 20_000
 
 
 class Total(NamedTuple):
@@ -236,7 +238,8 @@ class _Search:
         through = plays.debt + plays.to_come(self.worths(followed), clock)
         bound, real = self.walk(plays.only(through < worst), worst, clock)
         most = self.height - self.found.value / self.short.unit
-        if not real and most > worst:  # one that is better than the best so far may be there
+        few = int((through < most).sum()) <= LOOSE_STATES
+        if not real and few:  # one that is better than the best so far may be there
             self.walk(plays.only(through < most), most, clock)
         return bound
 
