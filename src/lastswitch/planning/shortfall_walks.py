@@ -52,7 +52,7 @@ CLOSE = 0.05
 #: From so many states on their number tells how it grows.
 MANY = 1000
 #: Up to so many states are searched for a better schedule only.
-LOOSE_STATES = 20_000
+LOOSE_STATES = 200_000
 
 
 class Total(NamedTuple):
