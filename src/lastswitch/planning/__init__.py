@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from lastswitch.planning.cycles import best_cycle as best_cycle, plan_cycle as plan_cycle
     from lastswitch.planning.frequency import average_bound as average_bound
     from lastswitch.planning.optima import (
-        Optimum as Optimum,
         optimal_average as optimal_average,
         optimal_total as optimal_total,
     )
+    from lastswitch.planning.optimum import Optimum as Optimum
     from lastswitch.planning.params import SearchParams as SearchParams
     from lastswitch.planning.plan import Plan as Plan, Solution as Solution
     from lastswitch.planning.problem import BlockProblem as BlockProblem
@@ -28,7 +28,8 @@ else:
         {
             "cycles": ["best_cycle", "plan_cycle"],
             "frequency": ["average_bound"],
-            "optima": ["Optimum", "optimal_average", "optimal_total"],
+            "optima": ["optimal_average", "optimal_total"],
+            "optimum": ["Optimum"],
             "params": ["SearchParams"],
             "plan": ["Plan", "Solution"],
             "problem": ["BlockProblem"],

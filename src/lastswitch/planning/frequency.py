@@ -137,13 +137,13 @@ class Frequencies:
 
     def at(self, price: float) -> tuple[float, float]:
         """Return the bound at ``price`` and its slope, and remember every kind's share of it."""
-        gains, pulls, _ = self._alone(price)
+        gains, pulls, _ = self.alone(price)
         self._prices.append(price)
         self._gains.append(gains)
         value = price + math.fsum(self.counts * gains)
         return value, 1.0 - float(self.counts @ pulls)
 
-    def _alone(self, price: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def alone(self, price: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return each kind's best mean at ``price``, its share of pulls, and every state's bias."""
         from lastswitch.planning.mean_cycle import howard, part_gains
 
@@ -159,7 +159,7 @@ class Frequencies:
         An arm alone that averages at most g with bias h earns at most g·T + h(start) - min h.
         """
         price, _, _ = self.best_price()
-        gains, _, bias = self._alone(price)
+        gains, _, bias = self.alone(price)
         lead = bias - np.repeat(np.minimum.reduceat(bias, self.begins[:-1]), self.sizes)
         head_starts = lead[self.begins[self.kind_of] + self.states(start)]
         average = price + math.fsum(self.counts * gains)

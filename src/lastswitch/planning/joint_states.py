@@ -59,7 +59,8 @@ class Arms:
         """Return arms that play the edges labelled ``labels``, moving ``states`` in place.
 
         Only arms that have a twin are followed: for the others the label names the arm, and
-        their entries of ``states`` are left as they are.
+        their entries of ``states`` are left as they are. A state of -1 is not known, and its arm
+        never played.
         """
         twins = self._twins()
         watched = [arm for members in twins.values() for arm in members]
@@ -76,7 +77,8 @@ class Arms:
             played.append(arm)
             for k in watched:
                 machine, state = self.machines[k], states[k]
-                states[k] = machine.on_pull[state] if k == arm else machine.on_idle[state]
+                if state >= 0:
+                    states[k] = machine.on_pull[state] if k == arm else machine.on_idle[state]
         return played
 
     def _twins(self) -> dict[int, tuple[int, ...]]:
@@ -159,7 +161,7 @@ def joint_graph(
     states[0] = arms.sorted(origin)
     first, target = np.zeros(room + 1, dtype=np.int64), np.empty(room * n_arms, dtype=np.int32)
     label, progress = target.copy(), np.array([1, 0, 0, 0, 1])
-    table = _index(room)
+    table = empty_index(room)
     index_states(table, states, 1)
     tables = (arms.groups, arms.offset, arms.on_pull, arms.on_idle, max_depth)
     slice_ = max(1, SLICE // (n_arms * min(n_arms, len(arms.pay))))
@@ -175,9 +177,9 @@ def joint_graph(
         if more <= 0:
             return None
         room += more
-        states, first = _with_room(states, more), _with_room(first, more)
-        target, label = (_with_room(edges, more * n_arms) for edges in (target, label))
-        table = _index(room)
+        states, first = with_room(states, more), with_room(first, more)
+        target, label = (with_room(edges, more * n_arms) for edges in (target, label))
+        table = empty_index(room)
         index_states(table, states, progress[0])
     if progress[0] > max_states:
         return None
@@ -187,12 +189,12 @@ def joint_graph(
     return JointGraph(arms, origin, states[:count], first, target[:edges], label[:edges])
 
 
-def _index(room: int) -> NDArray[np.int32]:
+def empty_index(room: int) -> NDArray[np.int32]:
     """Return an empty hash table for ``room`` states."""
     return np.full(1 << (4 * room - 1).bit_length(), -1, dtype=np.int32)
 
 
-def _with_room(array: NDArray[Any], more: int) -> NDArray[Any]:
+def with_room(array: NDArray[Any], more: int) -> NDArray[Any]:
     """Return ``array`` with ``more`` entries at its end."""
     return np.concatenate([array, np.zeros((more, *array.shape[1:]), dtype=array.dtype)])
 
@@ -222,12 +224,16 @@ def lift_cycle(graph: JointGraph, state: int, labels: Sequence[int]) -> list[int
     Merged arms may swap roles from one turn to the next, so the cycle of arms can be several
     turns of the cycle of joint states.
     """
-    states = graph.arms.unsorted(graph.states[state])
+    return lift_turns(graph.arms, graph.arms.unsorted(graph.states[state]), labels)
+
+
+def lift_turns(arms: Arms, states: list[int], labels: Sequence[int]) -> list[int]:
+    """Return a cycle of arms whose turns, from arm ``states``, play ``labels`` for ever."""
     seen: dict[tuple[int, ...], int] = {}
     turns: list[list[int]] = []
     while tuple(states) not in seen:
         seen[tuple(states)] = len(turns)
-        turns.append(graph.arms.play(states, labels))
+        turns.append(arms.play(states, labels))
     return shortest_period([arm for turn in turns[seen[tuple(states)] :] for arm in turn])
 
 

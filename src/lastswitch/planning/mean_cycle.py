@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._kernels import hot, jit
 
 # An improvement smaller than this is rounding. The certificate does not rest on it: bounds are
 # computed from the final values by `bias_violation`, whatever the iterations did.
 EPSILON = 1e-12
 
 
-@jit
-def _find(table: NDArray[np.int32], states: NDArray[np.int16], vector: NDArray[np.int16]) -> int:
+@hot
+def find_state(
+    table: NDArray[np.int32], states: NDArray[np.int16], vector: NDArray[np.int16]
+) -> int:
     """Return the slot of ``vector`` in the hash table (taken by it, or free)."""
     mixed = np.uint64(14695981039346656037)
     for k in range(len(vector)):
@@ -40,8 +42,8 @@ def _find(table: NDArray[np.int32], states: NDArray[np.int16], vector: NDArray[n
     return int(slot)
 
 
-@jit
-def _sort(vector: NDArray[np.int16], low: int, high: int) -> None:
+@hot
+def sort_part(vector: NDArray[np.int16], low: int, high: int) -> None:
     """Sort ``vector[low:high]`` in place (insertion: groups are short and nearly sorted)."""
     for k in range(low + 1, high):
         value = vector[k]
@@ -56,7 +58,7 @@ def _sort(vector: NDArray[np.int16], low: int, high: int) -> None:
 def index_states(table: NDArray[np.int32], states: NDArray[np.int16], count: int) -> None:
     """Enter the first ``count`` states into an empty hash table."""
     for u in range(count):
-        table[_find(table, states, states[u])] = u
+        table[find_state(table, states, states[u])] = u
 
 
 @jit
@@ -107,8 +109,8 @@ def expand(
                     moved[i] = idle[i]
                 moved[k] = on_pull[offset[g] + own]
                 for h in range(n_groups):
-                    _sort(moved, groups[h], groups[h + 1])
-                slot = _find(table, states, moved)
+                    sort_part(moved, groups[h], groups[h + 1])
+                slot = find_state(table, states, moved)
                 if table[slot] < 0:
                     table[slot] = count
                     for i in range(n_arms):

@@ -1,25 +1,21 @@
 """The true optimum of a known bandit: the best average, and the best total over a horizon.
 
 Moves are known and deterministic, so with known curves the best average is a maximum mean cycle,
-and the best total a longest path, on the graph of joint states. Both are exact while that graph
-fits in memory (``max_states``); beyond, the answer is the best schedule found under a proven
-bound, and says so (``optimal`` is False).
+and the best total a longest path, on the graph of joint states. It has at most as many states as
+the product of the arms' distinct states: a constant arm counts one, a curve flat from D on about D
+plus its streak, a season of period p about p, and arms with equal curves are taken together.
 
-The graph has at most as many states as the product of the arms' distinct states: a constant arm
-counts one, a curve flat from D on about D plus its streak, a season of period p about p, and arms
-with equal curves are taken together. Play reaches only part of the product (no two arms can have
-rested equally long before their curves flatten), and time grows in proportion: about a second per
-hundred thousand joint states reached, milliseconds for the paper's instances
-(``benchmarks/optima.py``).
+A small graph is listed and searched as a whole. Of a large one only the states are looked at that
+fall little short of what no policy can beat (:mod:`lastswitch.planning.shortfall`): that proves
+most optima of ten arms in milliseconds to seconds (``benchmarks/optima.py``). Where neither comes
+to an end in the time and memory given (``time_limit``, ``max_states``), the answer is the best
+schedule found under a proven bound, and says so (``optimal`` is False).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,123 +24,49 @@ from lastswitch._checks import check_bandit, check_limits, check_whole
 from lastswitch._progress import Report
 from lastswitch.blocks import block_pays, cycle_reward
 from lastswitch.errors import PlanError
-from lastswitch.planning.certificate import Certificate, rounding
+from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, running
 from lastswitch.planning.fractions import (
-    LARGEST_DENOMINATOR,
     as_fraction,
     closed,
     cycle_fraction,
     total_fraction,
 )
 from lastswitch.planning.frequency import frequencies, total_bound
-from lastswitch.planning.joint_states import JointGraph, group_arms, joint_graph, recurrent_state
+from lastswitch.planning.joint_states import (
+    Arms,
+    JointGraph,
+    group_arms,
+    joint_graph,
+    recurrent_state,
+)
+from lastswitch.planning.optimum import Optimum
+from lastswitch.planning.shortfall import Shortfalls, shortfalls
+from lastswitch.planning.shortfall_cycles import Average, search_average
+from lastswitch.planning.shortfall_walks import Total, search_total
 from lastswitch.planning.walks import best_cycle_of, best_walk
 from lastswitch.states import Start, as_start
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
 
-FORMAT = "lastswitch-optimum-2"
 #: Memory the graph may take before exactness is given up; a state takes about 160 + 16·K bytes.
 MAX_GRAPH_BYTES = 1 << 30
 #: Seconds, and lengths of the cycles to try, when the graph is too large to list.
-SEARCH_SECONDS = 10.0
+SEARCH_SECONDS, TOTAL_SECONDS = 10.0, 30.0
 SEARCH_LENGTHS = (12, 24, 36, 48)
 #: What share of a time limit may go into listing joint states before a search is tried instead.
 LISTING_SHARE = 0.5
 #: What share of the time left may go into the bound of a total.
 BOUND_SHARE = 0.3
-
-
-@dataclass(frozen=True)
-class Optimum(Certificate):
-    """The best a bandit can pay, with the schedule that pays it.
-
-    Parameters
-    ----------
-    value
-        What the schedule pays: per round for an average, in all for a total.
-    bound
-        No policy can do better; ``bound >= best possible >= value``.
-    fraction
-        ``value`` as an exact fraction. Pays are read as the simplest fraction with a denominator
-        up to a million that rounds to the given number (0.95 is 19/20), and as the binary number
-        itself if there is none.
-    block
-        The arms to play: for an average, to repeat for ever; for a total, one per round. Empty if
-        some round plays none or several: see ``rounds``.
-    horizon
-        For a total: the number of rounds. None for an average.
-    states
-        Joint states of the graph that was searched; 0 if it was too large to list.
-    seconds
-        Time taken.
-    rounds
-        The arms of each round, () for silence; by default those of ``block``.
-
-    Examples
-    --------
-    >>> best = Optimum(value=0.5, bound=0.6, fraction=Fraction(1, 2), block=(0, 1))
-    >>> print(best)
-    best average found: 0.5 = 1/2 (nothing can exceed 0.6)
-    """
-
-    value: float
-    bound: float
-    fraction: Fraction
-    block: tuple[int, ...] = ()
-    horizon: int | None = None
-    states: int = 0
-    seconds: float = 0.0
-    rounds: tuple[tuple[int, ...], ...] = ()
-
-    def __post_init__(self) -> None:
-        self._certify()
-        if not self.rounds:
-            object.__setattr__(self, "rounds", tuple(zip(self.block, strict=True)))
-        elif all(len(arms) == 1 for arms in self.rounds):
-            object.__setattr__(self, "block", tuple(arms[0] for arms in self.rounds))
-
-    @property
-    def repeats(self) -> bool:
-        """Whether the block is a cycle, to be repeated for ever: that of an average is."""
-        return self.horizon is None
-
-    def to_dict(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return plain values, for JSON; arms by name if ``names`` are given.
-
-        Examples
-        --------
-        >>> best = Optimum(0.5, 0.5, Fraction(1, 2), block=(0, 1))
-        >>> best.to_dict(["jazz", "talk"])["block"]
-        ['jazz', 'talk']
-        """
-        return {
-            "format": FORMAT,
-            "value": self.value,
-            "fraction": str(self.fraction),
-            "bound": self.bound,
-            "gap": self.gap,
-            "optimal": self.optimal,
-            "horizon": self.horizon,
-            "block": [arm if names is None else names[arm] for arm in self.block],
-            "rounds": [
-                [arm if names is None else names[arm] for arm in arms] for arms in self.rounds
-            ],
-            "repeats": self.repeats,
-            "states": self.states,
-            "seconds": self.seconds,
-        }
-
-    def __str__(self) -> str:
-        what = "average" if self.horizon is None else f"total over {self.horizon} rounds"
-        shown = f"{self.value:.6g}"
-        if self.fraction.denominator <= LARGEST_DENOMINATOR and self.fraction.denominator > 1:
-            shown += f" = {self.fraction}"
-        if self.optimal:
-            return f"best {what}: {shown} (proven optimal)"
-        return f"best {what} found: {shown} (nothing can exceed {self.bound:.6g})"
+#: Up to so many joint states, reached or not, listing them takes no longer than a search, for an
+#: average and for a total.
+QUICKLY_LISTED, QUICKLY_WALKED = 20_000, 100_000
+#: Enough joint states for any bandit that is small.
+MANY_STATES = 10_000
+#: What share of the time left a search for the best average may take, as the answer or as the
+#: first step to a total; and one for the total.
+SEARCH_SHARE, FIRST_SHARE, TOTAL_SHARE = 0.8, 0.5, 0.8
 
 
 def optimal_average(
@@ -165,11 +87,11 @@ def optimal_average(
     bandit
         The bandit; its noise and start play no part.
     max_states
-        Joint states to list at most; by default what fits in a gigabyte, a few million. Beyond,
-        the best cycle found is returned under a bound.
+        Joint states to list or follow at most; by default what fits in a gigabyte, a few million.
+        Beyond, the best cycle found is returned under a bound.
     time_limit
-        Stop after about this many seconds with the best cycle so far and a bound. Without one, a
-        search beyond ``max_states`` still stops after ten seconds. Ctrl-C stops it as well.
+        Stop after about this many seconds with the best cycle so far and a bound. Without one,
+        searches that need not come to an end stop after ten seconds each. Ctrl-C stops it as well.
     progress
         ``True`` for a bar, or a function called now and then with a
         :class:`~lastswitch.Progress`: seconds, value and bound so far.
@@ -192,11 +114,32 @@ def optimal_average(
 
 def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     """Return the best average found in time, from a graph of at most ``limit`` states."""
+    ceiling, arms = frequencies(bandit.curves), group_arms(bandit)
+    found = _searched(bandit, arms, limit, clock, SEARCH_SHARE)
+    if found is None or not found[1].proven:
+        return _listed_average(bandit, arms, limit, clock, found[1] if found else None)
+    _, average = found
+    value = cycle_fraction(bandit, average.block) / len(average.block)
+    bound = min(average.bound, ceiling.known(ceiling.counts))
+    return Optimum(
+        value=float(value),
+        bound=closed(value, bound, bandit, len(average.block), _spanned(arms)),
+        fraction=value,
+        block=average.block,
+        states=average.states,
+        seconds=clock.seconds,
+    )
+
+
+def _listed_average(
+    bandit: Bandit, arms: Arms | None, limit: int, clock: Clock, before: Average | None
+) -> Optimum:
+    """Return the best average from the listed graph, or from a search if it cannot be listed."""
     graph, ceiling = None, frequencies(bandit.curves)
     with clock.ending():
         if clock.limit is not None:  # so that a bound is at hand whatever happens
             ceiling.least(clock.part(LISTING_SHARE))
-        arms, part = group_arms(bandit), clock.part(LISTING_SHARE)
+        part = clock.part(LISTING_SHARE)
         if arms is not None:
             graph = joint_graph(arms, recurrent_state(arms), limit, clock=part)
     if graph is None:
@@ -212,6 +155,10 @@ def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
             other = _long_cycle(bandit, clock)
             mean = cycle_fraction(bandit, other) / len(other)
             value, block = (mean, other) if mean > value else (value, block)
+    if before is not None:
+        mean = cycle_fraction(bandit, before.block) / len(before.block)
+        value, block = (mean, before.block) if mean > value else (value, block)
+        bound = min(bound, before.bound)
     return Optimum(
         value=float(value),
         bound=max(bound, float(value)),
@@ -220,6 +167,44 @@ def _average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
         states=0 if graph is None else len(graph),
         seconds=clock.seconds,
     )
+
+
+def _searched(
+    bandit: Bandit, arms: Arms | None, limit: int, clock: Clock, share: float
+) -> tuple[Shortfalls, Average] | None:
+    """Return the best average found without listing the graph, and what it was found with.
+
+    None where listing is as quick, or if an arm has too many states.
+    """
+    if arms is None or _spanned(arms) <= QUICKLY_LISTED:
+        return None
+    part = _bounded(clock).part(share)
+    short = None
+    with clock.ending():
+        frequencies(bandit.curves).least(part)
+        short = shortfalls(arms, frequencies(bandit.curves), part)
+    if short is None:
+        return None
+    return short, search_average(bandit, short, max(1, limit // 2), part)
+
+
+def ready_to_search(bandit: Bandit, rounds: int) -> None:
+    """Search a small bandit as if it were large, so that every kernel of it is loaded."""
+    arms, frequency, clock = group_arms(bandit), frequencies(bandit.curves), Clock(None)
+    frequency.least()
+    short = None if arms is None else shortfalls(arms, frequency, clock)
+    if arms is None or short is None:
+        return
+    average = search_average(bandit, short, MANY_STATES, clock)
+    search_total(bandit, rounds, bandit.start(), average, short, MANY_STATES, clock)
+    graph = joint_graph(arms, recurrent_state(arms), MANY_STATES)
+    if graph is not None:
+        best_walk(graph, rounds, clock, small=0.0)
+
+
+def _spanned(arms: Arms | None) -> int:
+    """Return how many joint states the arms span, reached by play or not."""
+    return 0 if arms is None else math.prod(len(machine) for machine in arms.machines)
 
 
 def optimal_total(
@@ -270,32 +255,62 @@ def optimal_total(
 
 def _total(bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock) -> Optimum:
     """Return the best total found in time, from a graph of at most ``limit`` states."""
+    found = _searched_total(bandit, rounds, taus, limit, clock)
+    if found is not None and found.proven:
+        return _optimum(bandit, rounds, taus, found, clock)
     graph, walk = None, None
     with clock.ending():
         part = clock.part(LISTING_SHARE)
         graph = _graph_from(bandit, taus, limit, rounds, part)
         if graph is not None:
             walk = best_walk(graph, rounds, part)
-    if walk is None:
+    if walk is None or graph is None:
         graph, clock = None, _bounded(clock)
         # First the bound: a search takes all the time it is given.
-        ceiling = total_bound(bandit, rounds, taus, clock.part(BOUND_SHARE))
-        block, bound = _long_plan(bandit, rounds, taus, clock)
-        bound = min(bound, ceiling)
+        bound = total_bound(bandit, rounds, taus, clock.part(BOUND_SHARE))
+        block, planned = _long_plan(bandit, rounds, taus, clock)
+        bound = min(bound, planned)
+        if found is not None:
+            bound = min(bound, found.bound)
+            if found.value > float(block_pays(bandit, block, taus).sum()):
+                block = found.block
     else:
-        block, bound = walk
+        block, bound = walk.arms(graph), walk.bound
         if bound > -math.inf:  # of a walk cut short it may be worse than what holds for any
             bound = min(bound, total_bound(bandit, rounds, taus, clock))
-    total = total_fraction(bandit, block, taus)
+    best = Total(block, 0.0, bound, 0 if graph is None else len(graph))
+    return _optimum(bandit, rounds, taus, best, clock)
+
+
+def _optimum(bandit: Bandit, rounds: int, taus: IntArray, best: Total, clock: Clock) -> Optimum:
+    """Return a schedule with what it earns, as a fraction."""
+    total = total_fraction(bandit, best.block, taus)
     return Optimum(
         value=float(total),
-        bound=max(bound, float(total)),
+        bound=max(best.bound, float(total)),
         fraction=total,
-        block=block,
+        block=best.block,
         horizon=rounds,
-        states=0 if graph is None else len(graph),
+        states=best.states,
         seconds=clock.seconds,
     )
+
+
+def _searched_total(
+    bandit: Bandit, rounds: int, taus: IntArray, limit: int, clock: Clock
+) -> Total | None:
+    """Return the best total found without listing the graph; None where that is no help."""
+    arms = group_arms(bandit)
+    if rounds <= SEARCH_LENGTHS[-1] or _spanned(arms) <= QUICKLY_WALKED:
+        return None
+    found = _searched(bandit, arms, limit, clock, FIRST_SHARE)
+    if found is None:
+        return None
+    short, average = found
+    if not (average.proven or average.states):
+        return None  # it did not get anywhere
+    part = clock.part(TOTAL_SHARE, most=TOTAL_SECONDS if clock.limit is None else math.inf)
+    return search_total(bandit, rounds, taus, average, short, max(1, limit // 2), part)
 
 
 def _ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:

@@ -38,10 +38,14 @@ Edges = tuple[
 
 
 class Walk(NamedTuple):
-    """A schedule, and a bound on the total of any; -inf says that the schedule is a best one."""
+    """The labels of a walk, and a bound on the total of any; -inf says that this is a best one."""
 
-    arms: tuple[int, ...]
+    labels: list[int]
     bound: float
+
+    def arms(self, graph: JointGraph) -> tuple[int, ...]:
+        """Return the schedule, if the walk is one of ``graph``."""
+        return tuple(lift_walk(graph, self.labels))
 
 
 class _Iterated(NamedTuple):
@@ -53,14 +57,16 @@ class _Iterated(NamedTuple):
     bias: NDArray[np.float64]
 
 
-def best_walk(graph: JointGraph, horizon: int, clock: Clock) -> Walk:
+def best_walk(graph: JointGraph, horizon: int, clock: Clock, small: float | None = None) -> Walk:
     """Return a best walk of ``horizon`` rounds from the graph's origin, or nearly, with a bound.
+
+    Work of at most ``small`` edges (by default :data:`SMALL_WORK`) is done round by round.
 
     Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
     """
     work = float(horizon) * len(graph.target)
     cut_off = not np.diff(graph.first).all()  # the horizon ended the listing: nothing repeats
-    if work <= SMALL_WORK or cut_off:
+    if work <= (SMALL_WORK if small is None else small) or cut_off:
         return _walk_back(graph, horizon, clock)
     return _walk_settled(graph, horizon, clock)
 
@@ -121,7 +127,7 @@ def _walk_back(graph: JointGraph, horizon: int, clock: Clock) -> Walk:
     """Return a best walk by backward induction over every round."""
     walked = np.empty(horizon, dtype=np.int64)
     _finish(graph, horizon, 0, walked, clock)
-    return Walk(tuple(lift_walk(graph, graph.label[walked].tolist())), -math.inf)
+    return Walk(graph.label[walked].tolist(), -math.inf)
 
 
 def _finish(
@@ -236,8 +242,7 @@ def _walk_settled(graph: JointGraph, horizon: int, clock: Clock) -> Walk:
     periods = max(0, -((n - horizon) // period))  # how often to go back to a value at hand
     known = float(settled.from_start[horizon - periods * period])
     total = known + periods * (settled.change + settled.spread)
-    arms = tuple(lift_walk(graph, graph.label[walked].tolist()))
-    return Walk(arms, found.mean * horizon + total)
+    return Walk(graph.label[walked].tolist(), found.mean * horizon + total)
 
 
 def _table_bytes(graph: JointGraph, horizon: int, period: int) -> int:
@@ -257,4 +262,4 @@ def _steady_walk(graph: JointGraph, horizon: int, found: _Iterated) -> Walk:
         labels.append(int(graph.label[found.choice[here]]))
         here = int(graph.target[found.choice[here]])
     bound = _gain_bound(graph, found) * horizon + float(found.bias[0] - found.bias.min())
-    return Walk(tuple(lift_walk(graph, labels)), bound)
+    return Walk(labels, bound)
