@@ -41,8 +41,6 @@ from lastswitch.learning.tracks import Track
 _GROWTH = 1.1
 #: Then those of other arms are made again too that are about as far.
 _NEARLY = 0.95
-#: An arm whose table has hardly changed may wait until it has been seen this much more often.
-_CALM_GROWTH = 1.25
 #: Tables that would change by no more than this are left as they are, and plans on them stand.
 _SLIGHT = 5e-3
 #: A better cycle is searched for when plays have grown so much.
@@ -82,8 +80,7 @@ class OptimisticTables:
         self.hazards = np.zeros((self.n_arms, len(HAZARDS)))
         #: Which tables these are, whether they are outdated.
         self.tables, self.stale = 0, True
-        #: Plays when the tables of all arms were made, more if they had hardly changed; and plays
-        #: when a cycle was last searched for.
+        #: Plays when the tables of all arms were made, and when a cycle was last searched for.
         self.made, self.checked = 0.0, 0.0
         #: The cycle that plans are measured by, -1 behind its end.
         self.cycle = np.full(LONGEST, -1)
@@ -134,11 +131,10 @@ class OptimisticTables:
             told, played = _NEARLY * self.limits
             grown = (self.counts >= told) & (self.counts > 0.0) | (n >= played) & (n > 0.0)
             again = np.asarray(grown.any(axis=1))
-        growth = self._tabulate((n, s, q), again)
-        made = growth > 0.0
+        made = self._tabulate((n, s, q), again)
         if made.all():
-            self.made = plays * float(growth.min()) / _GROWTH
-        self.limits[:, made] = growth[made, np.newaxis] * np.stack([self.counts[made], n[made]])
+            self.made = plays
+        self.limits[:, made] = _GROWTH * np.stack([self.counts[made], n[made]])
         self.stale = False
         self._bind_limits()
 
@@ -196,22 +192,18 @@ class OptimisticTables:
 
     def _tabulate(
         self, seen: tuple[FloatArray, FloatArray, FloatArray], again: NDArray[np.bool_]
-    ) -> FloatArray:
-        """Make the tables of the arms ``again``, deepening where asked.
-
-        Returns by how much each is to grow before it is made again, 0 for those left as they are.
-        """
-        growth, anew = np.zeros(self.n_arms), self._worth.size == 0
+    ) -> NDArray[np.bool_]:
+        """Make the tables of the arms ``again``, deepening where asked; return which were made."""
+        made, anew = again, self._worth.size == 0
         while again.any():
             values = self._believe(seen, again)
-            moved = _moved(values, self.values)
-            growth[again] = np.where(moved, _GROWTH, _CALM_GROWTH)[again]
-            if anew or moved.any():
+            if anew or _unlike(values, self.values):
                 self.values = values
                 self.tables += 1
                 self._price()
             again, anew = self._deepen(*seen[:2]), True
-        return growth
+            made = made | again
+        return made
 
     def _believe(
         self, seen: tuple[FloatArray, FloatArray, FloatArray], again: NDArray[np.bool_]
@@ -294,11 +286,9 @@ class OptimisticTables:
                 self.squares[first:, state] += paid  # as rewards of 0 or 1
 
 
-def _moved(values: FloatArray, before: FloatArray) -> NDArray[np.bool_]:
-    """Return the arms whose values differ from those before by more than slightly."""
-    if values.shape != before.shape:
-        return np.ones(len(values), np.bool_)
-    return np.asarray(np.abs(values - before).max(axis=1) > _SLIGHT)
+def _unlike(values: FloatArray, others: FloatArray) -> bool:
+    """Tell whether some value differs by more than slightly."""
+    return values.shape != others.shape or bool(np.abs(values - others).max() > _SLIGHT)
 
 
 def _view(table: FloatArray) -> Any:
