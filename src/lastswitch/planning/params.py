@@ -86,6 +86,13 @@ class SearchParams:
         Where it was in vain, the next time with this many times as many arms and slots.
     free_steps, free_width
         The steps and the width of the beam for that.
+    walk_from, walk_share
+        The share of all work that goes, where no proof was found at first, into stepping aside:
+        usually, and for ``large`` problems.
+    shake_tries, shakes, shake_slots, shake_loss
+        After so many tries in vain a walk steps aside, and after so many steps aside it returns to
+        the best block. At most this many slots must then change hands, and at most this share of
+        the value is lost.
     trim_again
         Arcs are deleted again once the slack has shrunk to this share, and the machines are
         exchanged for the smaller ones if those have at most this share of the states and arcs.
@@ -135,8 +142,8 @@ class SearchParams:
     states_per_cut: int = 250
     cuts: tuple[int, int] = (32, 100)
     grow_from: tuple[int, int] = (30_000, 3_000_000)
-    merge_size: float = 0.75
-    merge_most: int = 2_500_000
+    merge_size: float = 1.5
+    merge_most: int = 4_000_000
     grow_over: float = 2.5
     room: float = 1.25
     least_room: int = 500
@@ -161,6 +168,13 @@ class SearchParams:
     free_states: int = 200_000
     free_steps: int = 25
     free_width: int = 100
+    walk_from: int = 40_000_000
+    merge_left: float = 50.0
+    walk_share: tuple[float, float] = (0.15, 0.15)
+    shake_tries: int = 5
+    shakes: int = 20
+    shake_slots: int = 3
+    shake_loss: float = 0.05
     trim_again: float = 0.95
     slice: int = 2_000_000
     tell_every: float = 0.1

@@ -24,15 +24,16 @@ from lastswitch.planning.beam import Beam
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.lineup import Lineup
 from lastswitch.planning.machines import Machines, as_machines, compact, minimal
-from lastswitch.planning.neighbourhood import Neighbourhoods
+from lastswitch.planning.neighbourhood import TRY_WORK, Neighbourhoods
 from lastswitch.planning.prices import Prices, best_pays
 from lastswitch.planning.quick import first_round
 from lastswitch.planning.record import Done, Reached, Record
+from lastswitch.planning.walking import Walk
 
-#: What a state of a product, and a try of some arms, cost in states swept.
-PAIR_WORK, TRY_WORK = 30, 60_000
+#: What a state of a product costs in states swept.
+PAIR_WORK = 30
 #: Bytes that a state of a product takes while it is made.
-STATE_BYTES = 400
+STATE_BYTES = 250
 
 
 class Search(Record):
@@ -75,7 +76,8 @@ class Search(Record):
         lineup = self.lineup = lineup.bundled()
         self._descend(lineup, params.bundle_steps)
         self._trim(lineup)
-        least = params.grow_from[d * self.automata.n_arms > params.large]
+        self._guide = lineup.prices.price.copy(), lineup.arm_claims()
+        least = params.grow_from[self._large]
         most = min(params.merge_most, params.most_memory // STATE_BYTES)
         tried = None
         while True:
@@ -86,19 +88,27 @@ class Search(Record):
                 tried = limit, self.value
                 self._grow(lineup, limit)
                 self._aim(lineup, limit)
+            if self.left() < min(width, self._widest(lineup)) * d * len(lineup.members):
+                self._walk(lineup, 1.0)
             self._pass(lineup, width)
             width *= params.widen
 
     def _pass(self, lineup: Lineup, width: int) -> None:
         """Run a beam as wide as memory allows, and delete what it showed to be hopeless."""
-        n, d = len(lineup.members), lineup.machines.length
-        widest = max(1, self.params.most_memory // Beam.bytes_per_node(n, d, self.params))
+        widest = self._widest(lineup)
         self._beam(lineup, min(width, widest))
         if width >= widest:
             if not self.answered:
                 raise ProblemError("no block was found that gives every slot to one arm.")
             raise Done
         self._trim(lineup)
+
+    def _widest(self, lineup: Lineup) -> int:
+        """Return how wide a beam memory allows."""
+        per_node = Beam.bytes_per_node(
+            len(lineup.members), lineup.machines.length, self.params
+        )
+        return max(1, self.params.most_memory // per_node)
 
     def _machines(self) -> Machines:
         """Return the machines to begin with: minimal, unless it may be over sooner than that."""
@@ -266,7 +276,9 @@ class Search(Record):
         """Take one machine after the other into a product, as long as it stays below ``limit``."""
         params = self.params
         while len(lineup.members) > 1:
+            self._walk(lineup)
             floor = self.floor_of(lineup)
+            limit = int(min(limit, self.left() / params.merge_left))
             both = products.rivals(lineup.prices, lineup.cluster, floor, limit, params)
             if both is None:
                 return
@@ -288,8 +300,9 @@ class Search(Record):
         states = len(lineup.prices.worth)
         if lineup.aim > self.floor:  # what is left above the aim may well lead to blocks below it
             self._beam(lineup, params.free_width, self.floor)
-        if states > params.merge_beam:
-            self._beam(lineup, params.narrow + states // 100)
+        if states > params.merge_beam:  # as wide as costs no more than the steps did
+            most = params.merge_steps * states // (lineup.machines.length * len(lineup.members))
+            self._beam(lineup, params.narrow + min(states // 100, most))
             self._trim(lineup, params.merge_trim)
 
     def _finish(self, lineup: Lineup) -> None:
@@ -314,8 +327,7 @@ class Search(Record):
         if math.isinf(self.deadline) or self.blurred or not self.answered:
             return
         share = self.params.aim_share
-        large = self.automata.n_arms * self.automata.length > self.params.large
-        most = self.params.aim_most if large else 0.0
+        most = self.params.aim_most if self._large else 0.0
         while self.bound - self.value > self.params.aim_gap * abs(self.value):
             copy = lineup.bundled(self.value + share * (self.bound - self.value))
             try:
@@ -337,9 +349,9 @@ class Search(Record):
         if self.blurred or not self.answered or self.block is None:
             return
         before, failures, most = self.value, 0, 2 * self.work
-        around, claims = self._around, lineup.arm_claims()
+        around, (price, claims) = self._around, self._guide
         while failures < around.patience and self.work < most:
-            better, work = around.improved(self.block, lineup.prices.price, claims, self.rounding)
+            better, work = around.improved(self.block, price, claims, self.rounding)
             self.work += TRY_WORK + work
             failures += 1
             if better is not None:
@@ -350,6 +362,27 @@ class Search(Record):
         if self.value == before:
             around.widen()
         self._trim(lineup)
+
+    def _walk(self, lineup: Lineup, share: float | None = None) -> None:
+        """Look for better blocks a few steps away, with a share of all work."""
+        if self.work < self.params.walk_from or self.blurred or self.block is None:
+            return
+        walk, share = self._steps, self.params.walk_share[self._large] if share is None else share
+        price, claims = self._guide
+        while walk.work < share * (self.work + walk.work):
+            found = walk.better(self.block, self.value, price, claims, self.rounding)
+            if found is not None:
+                self.offer(found)
+            self.check(lineup)
+        self._trim(lineup)
+
+    @functools.cached_property
+    def _large(self) -> bool:
+        return self.automata.n_arms * self.automata.length > self.params.large
+
+    @functools.cached_property
+    def _steps(self) -> Walk:
+        return Walk(self.automata, self.params)
 
     @functools.cached_property
     def _around(self) -> Neighbourhoods:
