@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import bare, bare_inner
 from lastswitch._random import stream
-from lastswitch.planning._tables import FloatArray, IntArray
 from lastswitch.planning.automata import Automata, StateArray
 from lastswitch.planning.beam import Beam
 from lastswitch.planning.bundle import Bundle

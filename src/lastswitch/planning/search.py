@@ -10,7 +10,6 @@ the same is tried for a lower aim first: that nothing is much better than the in
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import time
 from collections.abc import Callable
@@ -22,13 +21,12 @@ from lastswitch.errors import ProblemError
 from lastswitch.planning import products, stages
 from lastswitch.planning.beam import Beam
 from lastswitch.planning.fixing import fixed
+from lastswitch.planning.improving import Improving
 from lastswitch.planning.lineup import Lineup
 from lastswitch.planning.machines import Machines, as_machines, compact, minimal
-from lastswitch.planning.neighbourhood import TRY_WORK, Neighbourhoods
 from lastswitch.planning.prices import Prices, best_pays
 from lastswitch.planning.quick import first_round
-from lastswitch.planning.record import Done, Reached, Record
-from lastswitch.planning.walking import Walk
+from lastswitch.planning.record import Done, Reached
 
 #: What a state of a product costs in states swept.
 PAIR_WORK = 30
@@ -36,7 +34,7 @@ PAIR_WORK = 30
 STATE_BYTES = 250
 
 
-class Search(Record):
+class Search(Improving):
     """A search; after :meth:`run`, the record of what it found. Parameters are those of a record.
 
     Examples
@@ -76,12 +74,13 @@ class Search(Record):
         lineup = self.lineup = lineup.bundled()
         self._descend(lineup, params.bundle_steps)
         self._trim(lineup)
-        self._guide = lineup.prices.price.copy(), lineup.arm_claims()
-        least = params.grow_from[self._large]
+        self.guide = lineup.prices.price.copy(), lineup.arm_claims()
+        least = params.grow_from[self.large]
         most = min(params.merge_most, params.most_memory // STATE_BYTES)
         tried = None
         while True:
-            self._plan_anew(lineup)
+            self.plan_anew(lineup)
+            self._trim(lineup)
             work = width // params.widen * d * len(lineup.members)
             limit = min(most, int(params.merge_size * work))
             if work >= least and tried != (limit, self.value):
@@ -89,7 +88,7 @@ class Search(Record):
                 self._grow(lineup, limit)
                 self._aim(lineup, limit)
             if self.left() < min(width, self._widest(lineup)) * d * len(lineup.members):
-                self._walk(lineup, 1.0)
+                self.walk(lineup, 1.0)
             self._pass(lineup, width)
             width *= params.widen
 
@@ -105,10 +104,8 @@ class Search(Record):
 
     def _widest(self, lineup: Lineup) -> int:
         """Return how wide a beam memory allows."""
-        per_node = Beam.bytes_per_node(
-            len(lineup.members), lineup.machines.length, self.params
-        )
-        return max(1, self.params.most_memory // per_node)
+        n, d = len(lineup.members), lineup.machines.length
+        return max(1, self.params.most_memory // Beam.bytes_per_node(n, d, self.params))
 
     def _machines(self) -> Machines:
         """Return the machines to begin with: minimal, unless it may be over sooner than that."""
@@ -276,7 +273,10 @@ class Search(Record):
         """Take one machine after the other into a product, as long as it stays below ``limit``."""
         params = self.params
         while len(lineup.members) > 1:
-            self._walk(lineup)
+            value = self.value
+            self.walk(lineup)
+            if self.value > value:
+                self._trim(lineup)
             floor = self.floor_of(lineup)
             limit = int(min(limit, self.left() / params.merge_left))
             both = products.rivals(lineup.prices, lineup.cluster, floor, limit, params)
@@ -300,9 +300,9 @@ class Search(Record):
         states = len(lineup.prices.worth)
         if lineup.aim > self.floor:  # what is left above the aim may well lead to blocks below it
             self._beam(lineup, params.free_width, self.floor)
-        if states > params.merge_beam:  # as wide as costs no more than the steps did
-            most = params.merge_steps * states // (lineup.machines.length * len(lineup.members))
-            self._beam(lineup, params.narrow + min(states // 100, most))
+        if states > params.merge_beam:
+            share = (params.merge_slots / lineup.machines.length) ** 4 / len(lineup.members)
+            self._beam(lineup, params.narrow + int(min(1.0, share) * states))
             self._trim(lineup, params.merge_trim)
 
     def _finish(self, lineup: Lineup) -> None:
@@ -327,7 +327,7 @@ class Search(Record):
         if math.isinf(self.deadline) or self.blurred or not self.answered:
             return
         share = self.params.aim_share
-        most = self.params.aim_most if self._large else 0.0
+        most = self.params.aim_most if self.large else 0.0
         while self.bound - self.value > self.params.aim_gap * abs(self.value):
             copy = lineup.bundled(self.value + share * (self.bound - self.value))
             try:
@@ -339,54 +339,6 @@ class Search(Record):
             if share > most:
                 return
             share = 0.5 + 0.5 * share
-
-    def _plan_anew(self, lineup: Lineup) -> None:
-        """Plan a few arms at a time anew, until that has failed again and again.
-
-        At most as much work as everything before: where the incumbent is the best block, all of
-        this is in vain. If it was, it goes on with more arms at a time when it is called again.
-        """
-        if self.blurred or not self.answered or self.block is None:
-            return
-        before, failures, most = self.value, 0, 2 * self.work
-        around, (price, claims) = self._around, self._guide
-        while failures < around.patience and self.work < most:
-            better, work = around.improved(self.block, price, claims, self.rounding)
-            self.work += TRY_WORK + work
-            failures += 1
-            if better is not None:
-                value = self.value
-                self.offer(better)
-                failures = 0 if self.value > value else failures
-            self.check(lineup)
-        if self.value == before:
-            around.widen()
-        self._trim(lineup)
-
-    def _walk(self, lineup: Lineup, share: float | None = None) -> None:
-        """Look for better blocks a few steps away, with a share of all work."""
-        if self.work < self.params.walk_from or self.blurred or self.block is None:
-            return
-        walk, share = self._steps, self.params.walk_share[self._large] if share is None else share
-        price, claims = self._guide
-        while walk.work < share * (self.work + walk.work):
-            found = walk.better(self.block, self.value, price, claims, self.rounding)
-            if found is not None:
-                self.offer(found)
-            self.check(lineup)
-        self._trim(lineup)
-
-    @functools.cached_property
-    def _large(self) -> bool:
-        return self.automata.n_arms * self.automata.length > self.params.large
-
-    @functools.cached_property
-    def _steps(self) -> Walk:
-        return Walk(self.automata, self.params)
-
-    @functools.cached_property
-    def _around(self) -> Neighbourhoods:
-        return Neighbourhoods(self.automata, self.params)
 
     def _load(self, ready: Callable[[], None]) -> None:
         """Compile or load what easy problems do not need; that costs no time of the caller's."""
