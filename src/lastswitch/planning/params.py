@@ -76,10 +76,10 @@ class SearchParams:
     merge_steps, merge_rounds, merge_large, merge_trim
         Steps after a product before arcs are deleted again, if the slack has shrunk to a share;
         and how often, for small products and for those of more than ``merge_large`` states.
-    merge_beam, merge_slots
-        States of a product from which on a beam looks for a better block first. In blocks of this
-        many slots it is as wide as there are states per machine; in longer ones a wide beam proves
-        less, in shorter ones more, as the fourth power.
+    merge_beam, merge_width, merge_slots
+        States of a product from which on a beam looks for a better block first, and its width per
+        state. In short blocks it is wider, as it then proves more: with this many slots as wide as
+        there are states per machine, and else by the fourth power.
     aim_gap, aim_share, aim_most
         With a time limit, while the gap is larger than the first, proofs aim at a share of it:
         this one and, for ``large`` problems, less far down where that fails, to about the last.
@@ -161,6 +161,7 @@ class SearchParams:
     merge_large: int = 30_000
     merge_trim: float = 0.8
     merge_beam: int = 20_000
+    merge_width: float = 0.01
     merge_slots: float = 28.0
     aim_gap: float = 1e-3
     aim_share: float = 0.75
@@ -173,8 +174,8 @@ class SearchParams:
     free_states: int = 200_000
     free_steps: int = 25
     free_width: int = 100
-    walk_from: tuple[int, int] = (40_000_000, 150_000_000)
-    walk_share: tuple[float, float] = (0.15, 0.4)
+    walk_from: tuple[int, int] = (40_000_000, 300_000_000)
+    walk_share: tuple[float, float] = (0.15, 0.5)
     shake_tries: int = 5
     shakes: int = 20
     shake_slots: int = 3

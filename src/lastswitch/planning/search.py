@@ -302,7 +302,8 @@ class Search(Improving):
             self._beam(lineup, params.free_width, self.floor)
         if states > params.merge_beam:
             share = (params.merge_slots / lineup.machines.length) ** 4 / len(lineup.members)
-            self._beam(lineup, params.narrow + int(min(1.0, share) * states))
+            share = min(max(share, params.merge_width), 1.0)
+            self._beam(lineup, params.narrow + int(share * states))
             self._trim(lineup, params.merge_trim)
 
     def _finish(self, lineup: Lineup) -> None:
