@@ -56,6 +56,7 @@ NARROW = replace(
     bundle_steps=3,
     merge_steps=3,
     aim_gap=0.0,
+    walk_share=(0.0, 0.0),
 )
 NEVER = (1 << 60, 1 << 60)
 #: Each part on its own, switched off, or so short of room that it fails half-way.
@@ -68,6 +69,13 @@ SEARCHES = {
     "neighbourhoods only": replace(
         NARROW, grow_from=NEVER, free_tries=5, free_slots=3, free_width=2
     ),
+    "a walk at once": replace(
+        NARROW, free_tries=0, walk_from=(0, 0), walk_share=(0.5, 0.5), shake_tries=1, shakes=2
+    ),
+    "a walk and no products": replace(
+        NARROW, merge_most=1, walk_from=(0, 0), walk_share=(0.9, 0.9), shake_tries=2
+    ),
+    "wide beams after products": replace(NARROW, merge_slots=1e3),
     "products too large": replace(NARROW, merge_most=12, grow_over=1e9, free_tries=0),
     "some products too large": replace(
         NARROW, merge_size=4.0, least_overlap=0.0, grow_over=1e2, aim_share=0.5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice, product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,11 +17,12 @@ from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.certified import solve
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import as_machines, compact
-from lastswitch.planning.neighbourhood import Neighbourhoods
+from lastswitch.planning.neighbourhood import Neighbourhoods, bar
 from lastswitch.planning.params import SearchParams
 from lastswitch.planning.prices import Prices
 from lastswitch.planning.products import BINS, TooLarge, estimated, merged, regrets
 from lastswitch.planning.selection import COMPARED, kth_largest
+from lastswitch.planning.walking import Walk
 from planning.planning_cases import problems
 
 
@@ -237,6 +240,58 @@ def test_a_neighbourhood_never_makes_a_block_worse(problem: BlockProblem, seed: 
             assert seed % 3, "nothing is better than the best"
             assert automata.value(better) > value
             assert problem.value(better) > problem.value(block)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems, seed=st.integers(0, 99))
+def test_stepping_aside_changes_a_block_and_loses_no_more_than_it_may(
+    problem: BlockProblem, seed: int
+) -> None:
+    """Another feasible block; a better one, where nothing may be lost."""
+    automata, rng = block_automata(problem), np.random.default_rng(seed)
+    block = np.array([int(rng.choice(np.flatnonzero(row))) for row in problem.allowed])
+    value, loss = automata.value(block), float(seed % 2)
+    if value == -np.inf:
+        return
+    around = Neighbourhoods(automata, SearchParams(shake_loss=loss))
+    price, claims = rng.random(problem.length), rng.random((problem.n_arms, problem.length))
+    for _ in range(4):
+        other, work = around.shaken(block, price, claims)
+        assert work > 0
+        if other is not None:
+            assert (other != block).any()
+            assert automata.value(other) > (-np.inf if loss else value - 1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems, arm=st.integers(0, 9), slot=st.integers(0, 9))
+def test_a_barred_arm_is_not_pulled_there_and_anywhere_else(
+    problem: BlockProblem, arm: int, slot: int
+) -> None:
+    """Blocks that do not pull it there keep their worth; the others are no longer feasible."""
+    arm, slot = arm % problem.n_arms, slot % problem.length
+    automata, barred = block_automata(problem), block_automata(problem)
+    bar(barred, arm, slot)
+    for block in islice(product(range(problem.n_arms), repeat=problem.length), 300):
+        worth = -np.inf if block[slot] == arm else automata.value(block)
+        assert barred.value(block) == worth
+
+
+def test_a_walk_finds_what_no_small_step_does() -> None:
+    """Planning two slots anew cannot rotate three arms; stepping aside first can."""
+    first = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]]) + np.eye(3)
+    problem = BlockProblem([[0.0] * 2] * 3, [[-9.0] * 3] * 3, first)
+    automata, block = block_automata(problem), np.array([0, 1, 2])
+    params = SearchParams(free_slots=2, free_shares=(0.7,), free_more=1.0, shake_loss=9.0)
+    walk = Walk(automata, params)
+    found = None
+    for _ in range(300):
+        found = walk.better(block, 3.0, np.zeros(3), np.zeros((3, 3)), 1e-9)
+        if found is not None:
+            break
+    assert found is not None
+    assert found.tolist() == [2, 0, 1]
+    assert walk.work > 0
 
 
 def test_neighbourhoods_that_are_in_vain_grow() -> None:

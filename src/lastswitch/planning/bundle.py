@@ -15,6 +15,7 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray
 from lastswitch._kernels import bare, bare_inner
+from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.prices import Prices, ShareArray, claim, sweep
 
@@ -88,7 +89,7 @@ class Bundle(Prices):
             descent.price, descent.trial, descent.direction, descent.worth, self._memo
         )
         self._told = descent.claims
-        bundle_steps(m, self._centre, self._cuts, 0.0, 0.0, 0)
+        bundle_steps(m, descent.source, self._centre, self._cuts, 0.0, 0.0, 0)
 
     def slow_down(self, theta: float) -> None:
         """Do nothing: the step size finds itself."""
@@ -118,7 +119,10 @@ class Bundle(Prices):
         while steps > 0 and not self.exhausted:
             if self._memo[COUNT] == len(self._cuts.error):
                 self._memo[COUNT] = thinned(self._cuts)
-            steps -= bundle_steps(self.machines, self._centre, self._cuts, target, tolerance, steps)
+            steps -= bundle_steps(
+                *(self.machines, self.descent.source, self._centre, self._cuts),
+                *(target, tolerance, steps),
+            )
 
 
 def room_for(slots: int, size: tuple[int, int], cuts: int) -> Cuts:
@@ -152,7 +156,13 @@ def thinned(cuts: Cuts) -> int:
 
 @bare
 def bundle_steps(
-    m: Machines, centre: Centre, cuts: Cuts, target: float, tolerance: float, steps: int
+    m: Machines,
+    source: StateArray,
+    centre: Centre,
+    cuts: Cuts,
+    target: float,
+    tolerance: float,
+    steps: int,
 ) -> int:
     """Move the centre to lower bounds; return how many steps were taken before the cuts were full.
 
@@ -166,7 +176,7 @@ def bundle_steps(
     if n == 0:
         for s in range(m.lo[d], m.hi[d]):
             worth[s] = m.final[s - m.lo[d]]
-        sweep(m, price, worth)
+        sweep(m, source, price, worth)
         memo[BOUND] = claim(m, price, worth, slopes[0], cuts.paths[0])
         if steps == 0:
             return 0
@@ -177,13 +187,13 @@ def bundle_steps(
         promise = propose(centre, cuts, n, target, tolerance)
         if promise < 0.0:
             break
-        sweep(m, trial, worth)
+        sweep(m, source, trial, worth)
         bound = claim(m, trial, worth, slopes[n], cuts.paths[n])
         swept = settle(centre, cuts, n, promise, bound)
         n += 1
     memo[COUNT] = n
     if not swept:
-        sweep(m, price, worth)
+        sweep(m, source, price, worth)
     return taken
 
 

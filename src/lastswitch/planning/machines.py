@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, hot
+from lastswitch._kernels import ONE, bare, bare_inner, hot, index
 from lastswitch.planning.automata import Automata, StateArray
 
 KeyArray = NDArray[np.uint64]
@@ -194,14 +194,14 @@ def mark(old: Machines, seen: BoolArray, t: int) -> int:
     """Mark what the marked states of slot ``t`` lead to; return how many states were looked at."""
     looked = 0
     for part in range(len(old.lo)):
-        for s in range(old.lo[part, t], old.hi[part, t]):
+        for s in range(index(old.lo[part, t]), index(old.hi[part, t])):
             if not seen[s]:
                 continue
             if old.idle[s] >= 0:
-                seen[old.idle[s]] = True
-            for a in range(old.arc[s], old.arc[s + 1]):
+                seen[index(old.idle[s])] = True
+            for a in range(index(old.arc[s]), index(old.arc[s + ONE])):
                 if old.nxt[a] >= 0:
-                    seen[old.nxt[a]] = True
+                    seen[index(old.nxt[a])] = True
         looked += old.hi[part, t] - old.lo[part, t]
     return looked
 
@@ -210,17 +210,17 @@ def mark(old: Machines, seen: BoolArray, t: int) -> int:
 def merge_slot(old: Machines, new: Machines, book: Book, cursor: IntArray, t: int) -> int:
     """Write the classes of slot ``t``; return how many states were looked at."""
     d = old.lo.shape[1] - 1
-    mask = len(book.table) - 1
+    mask = index(len(book.table)) - ONE
     begin = cursor[STATES]
     new.lo[t] = begin
     rank = 0  # of the state in its slot
     for part in range(len(old.lo)):
-        for s in range(old.lo[part, t], old.hi[part, t]):
+        for s in range(index(old.lo[part, t]), index(old.hi[part, t])):
             rank += 1
             if not book.seen[s]:
                 continue
             # Write the state down as class `count`; it counts only if it turns out to be new.
-            count, arcs = cursor[STATES], cursor[ARCS]
+            count, arcs = index(cursor[STATES]), index(cursor[ARCS])
             end = arcs
             new.idle[count] = -1
             if t == d:
@@ -231,16 +231,16 @@ def merge_slot(old: Machines, new: Machines, book: Book, cursor: IntArray, t: in
                 if new.idle[count] < 0 and end == arcs:
                     continue
             key = (key ^ (key >> np.uint64(32))) * MIX_A
-            place = np.int64(key >> np.uint64(24)) & mask
+            place = (key >> np.uint64(24)) & mask
             # What an earlier (later in time) slot left in the table is as good as nothing.
             while book.table[place] >= begin:
-                if same_class(new, book.table[place], count, arcs, end, t == d):
+                if same_class(new, index(book.table[place]), count, arcs, end, t == d):
                     break
-                place = (place + 1) & mask
+                place = (place + ONE) & mask
             if book.table[place] < begin:
                 book.table[place] = count
-                cursor[STATES], cursor[ARCS] = count + 1, end
-                new.arc[count + 1] = end
+                cursor[STATES], cursor[ARCS] = count + ONE, end
+                new.arc[count + ONE] = end
             book.label[s] = book.table[place]
     new.hi[t] = cursor[STATES]
     return rank
@@ -252,16 +252,16 @@ def write_down(
 ) -> tuple[int, np.uint64]:
     """Write state ``s`` as class ``count``; return where its arcs end, and its key."""
     if old.idle[s] >= 0:
-        new.idle[count] = label[old.idle[s]]
+        new.idle[count] = label[index(old.idle[s])]
     key = np.uint64(new.idle[count] + 1) * MIX_B
-    for a in range(old.arc[s], old.arc[s + 1]):
-        goal = label[old.nxt[a]] if old.nxt[a] >= 0 else np.int32(-1)
+    for a in range(index(old.arc[s]), index(old.arc[s + ONE])):
+        goal = label[index(old.nxt[a])] if old.nxt[a] >= 0 else np.int32(-1)
         if goal < 0:
             continue
         new.nxt[arcs], new.gain[arcs], new.who[arcs] = goal, old.gain[a], old.who[a]
         key ^= old.gain[a] * MIX_A + np.uint64(goal + 1) * MIX_C
         key = (key ^ (key >> np.uint64(29))) * MIX_B + np.uint64(old.who[a])
-        arcs += 1
+        arcs += ONE
     return arcs, key
 
 
@@ -270,11 +270,11 @@ def same_class(new: Machines, c: int, count: int, arcs: int, end: int, last: boo
     """Tell whether class ``c`` is what is written down as ``count``, its arcs ``arcs .. end``."""
     if last:
         return bool(new.final[c] == new.final[count])
-    x = new.arc[c]
-    if new.idle[c] != new.idle[count] or new.arc[c + 1] - x != end - arcs:
+    x = index(new.arc[c])
+    if new.idle[c] != new.idle[count] or index(new.arc[c + ONE]) - x != end - arcs:
         return False
     for y in range(arcs, end):
         if new.nxt[x] != new.nxt[y] or new.gain[x] != new.gain[y] or new.who[x] != new.who[y]:
             return False
-        x += 1
+        x += ONE
     return True

@@ -7,6 +7,8 @@ beam, whose floor is what the arms earn now.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
@@ -18,6 +20,18 @@ from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import compact
 from lastswitch.planning.params import DEFAULT, SearchParams
+
+#: What a try costs in states swept, besides the work it counts.
+TRY_WORK = 60_000
+
+
+class Part(NamedTuple):
+    """Some arms, the slots they hold, their automata on these, and what they earn there now."""
+
+    arms: IntArray
+    slots: IntArray
+    automata: Automata
+    earned: float
 
 
 class Neighbourhoods:
@@ -55,37 +69,52 @@ class Neighbourhoods:
         ``claims`` is how much of each slot each arm wants; improvements up to ``rounding`` are
         none.
         """
-        arms = self._chosen(block, claims)
-        slots = np.flatnonzero(np.isin(block, arms))
-        if len(arms) < 2 or len(slots) < 2:
-            return None, len(block)
-        # Twins next to each other, as the beam wants them.
-        arms = arms[np.argsort(self.automata.twins[arms], kind="stable")]
-        made = self._freed(block, arms, slots)
-        machines = None if made is None else compact(made[0])
-        if made is None or machines is None:
+        part = self._freed(block, claims)
+        if part is None:
             return None, len(self._origin)
-        floor = made[1] + rounding
-        work = self.params.free_steps * machines.size
+        return self._filled(block, part, price, part.earned + rounding)
+
+    def shaken(
+        self, block: IntArray, price: FloatArray, claims: FloatArray
+    ) -> tuple[IntArray | None, int]:
+        """Return another block, if there is one nearly as good, and the work it took.
+
+        It is the best of a neighbourhood in which a few slots must not keep their arms.
+        """
+        part = self._freed(block, claims)
+        if part is None:
+            return None, len(self._origin)
+        few = self._rng.integers(1, self.params.shake_slots + 1)
+        for slot in self._rng.permutation(len(part.slots))[:few].tolist():
+            bar(part.automata, int((part.arms == block[part.slots[slot]]).argmax()), slot)
+        floor = part.earned - self.params.shake_loss * abs(part.earned)
+        return self._filled(block, part, price, floor)
+
+    def _filled(
+        self, block: IntArray, part: Part, price: FloatArray, floor: float
+    ) -> tuple[IntArray | None, int]:
+        """Return the block with its slots shared out again, if that earns more than ``floor``."""
+        arms, slots = part.arms, part.slots
+        steps, width = self.params.free_steps, self.params.free_width
+        machines = compact(part.automata)
+        if machines is None:
+            return None, len(part.automata.idle)
+        work = steps * machines.size
         prices = Bundle(machines, price[slots], params=self.params)
-        prices.descend(floor, self.params.free_steps)
-        if prices.bound <= floor:
-            return None, work
-        left = fixed(prices, floor)
+        prices.descend(floor, steps)
+        left = None if prices.bound <= floor else fixed(prices, floor)
         if left is None:
             return None, work
         prices = Bundle(left, prices.price, params=self.params)
-        width = self.params.free_width
-        twins = self.automata.twins[arms]
-        beam = Beam(left, twins, width, prices.worth, prices.price, self.params)
+        beam = Beam(left, self.automata.twins[arms], width, prices.worth, prices.price, self.params)
         beam.run(floor, 1 << 40)
         work += width * len(slots) * len(arms)
         value, node = beam.best()
         if value <= floor:
             return None, work
-        better = block.copy()
-        better[slots] = arms[beam.way_to(node)[0]]
-        return better, work
+        other = block.copy()
+        other[slots] = arms[beam.way_to(node)[0]]
+        return other, work
 
     def _chosen(self, block: IntArray, claims: FloatArray) -> IntArray:
         """Return the arms to plan anew: at random, around a slot, or where claims and block differ.
@@ -118,20 +147,24 @@ class Neighbourhoods:
             chosen += others[np.argsort(-want)[:2]].tolist()
         return np.array(sorted(chosen), np.int64)
 
-    def _freed(
-        self, block: IntArray, arms: IntArray, slots: IntArray
-    ) -> tuple[Automata, float] | None:
-        """Return the automata of some arms on some slots, and what these arms earn now."""
+    def _freed(self, block: IntArray, claims: FloatArray) -> Part | None:
+        """Return some arms on the slots they hold; None if that is nothing, or too much."""
+        arms = self._chosen(block, claims)
+        slots = np.flatnonzero(np.isin(block, arms))
+        if len(arms) < 2 or len(slots) < 2:
+            return None
+        # Twins next to each other, as the beam wants them.
+        arms = arms[np.argsort(self.automata.twins[arms], kind="stable")]
         a, (idle, pull, pay) = self.automata, self._tables
         offset, root = np.zeros(len(slots) + 2, np.int64), np.empty(len(arms), np.int32)
-        value = free(
+        earned = free(
             *(a.offset, a.idle, a.pull, a.pay, a.final, a.root, block, arms, slots),
             *(offset, idle, pull, pay, root, self._origin, self._label),
         )
-        if np.isnan(value):
+        if np.isnan(earned):
             return None
         n, end = int(offset[-1]), int(offset[-2])
-        sub = Automata(
+        automata = Automata(
             offset=offset,
             idle=idle[:n],
             pull=pull[:n],
@@ -140,7 +173,16 @@ class Neighbourhoods:
             root=root,
             twins=a.twins[arms],
         )
-        return sub, value
+        return Part(arms, slots, automata, earned)
+
+
+def bar(automata: Automata, arm: int, slot: int) -> None:
+    """Forbid an arm to be pulled in a slot, whatever it did before."""
+    states = automata.root[arm : arm + 1]
+    for _ in range(slot):
+        states = np.unique(np.concatenate([automata.idle[states], automata.pull[states]]))
+        states = states[states >= 0]
+    automata.pull[states] = -1
 
 
 @bare

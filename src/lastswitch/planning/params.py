@@ -63,8 +63,9 @@ class SearchParams:
         One cut is kept per so many states, but at least and at most these.
     grow_from
         Work of a pass from which on a product is grown: usually, and for ``large`` problems.
-    merge_size, merge_most
-        States a product may have: per work of the last pass, and at most.
+    merge_size, merge_most, merge_left
+        States a product may have: per work of the last pass, and at most; and the work that each
+        needs, so that none is begun for which no time is left.
     grow_over, room, least_room
         Estimates of its size are mostly too large: by how much they may exceed the limit, and what
         to make room for, as a share of them and at least.
@@ -75,8 +76,10 @@ class SearchParams:
     merge_steps, merge_rounds, merge_large, merge_trim
         Steps after a product before arcs are deleted again, if the slack has shrunk to a share;
         and how often, for small products and for those of more than ``merge_large`` states.
-    merge_beam
-        States of a product from which on a beam looks for a better block first.
+    merge_beam, merge_width, merge_slots
+        States of a product from which on a beam looks for a better block first, and its width per
+        state. In short blocks it is wider, as it then proves more: with this many slots as wide as
+        there are states per machine, and else by the fourth power.
     aim_gap, aim_share, aim_most
         With a time limit, while the gap is larger than the first, proofs aim at a share of it:
         this one and, for ``large`` problems, less far down where that fails, to about the last.
@@ -86,6 +89,13 @@ class SearchParams:
         Where it was in vain, the next time with this many times as many arms and slots.
     free_steps, free_width
         The steps and the width of the beam for that.
+    walk_from, walk_share
+        From so much work on while products grow, a share of it goes into a walk from block to
+        block: usually, and for ``large`` problems.
+    shake_tries, shakes, shake_slots, shake_loss
+        After so many tries in vain a walk steps aside, and after so many steps aside it returns to
+        the best block. At most this many slots must then change hands, and at most this share of
+        the value is lost.
     trim_again
         Arcs are deleted again once the slack has shrunk to this share, and the machines are
         exchanged for the smaller ones if those have at most this share of the states and arcs.
@@ -135,8 +145,9 @@ class SearchParams:
     states_per_cut: int = 250
     cuts: tuple[int, int] = (32, 100)
     grow_from: tuple[int, int] = (30_000, 3_000_000)
-    merge_size: float = 0.75
-    merge_most: int = 2_500_000
+    merge_size: float = 1.5
+    merge_most: int = 4_000_000
+    merge_left: float = 50.0
     grow_over: float = 2.5
     room: float = 1.25
     least_room: int = 500
@@ -150,6 +161,8 @@ class SearchParams:
     merge_large: int = 30_000
     merge_trim: float = 0.8
     merge_beam: int = 20_000
+    merge_width: float = 0.01
+    merge_slots: float = 28.0
     aim_gap: float = 1e-3
     aim_share: float = 0.75
     aim_most: float = 0.9
@@ -161,6 +174,12 @@ class SearchParams:
     free_states: int = 200_000
     free_steps: int = 25
     free_width: int = 100
+    walk_from: tuple[int, int] = (40_000_000, 300_000_000)
+    walk_share: tuple[float, float] = (0.15, 0.5)
+    shake_tries: int = 5
+    shakes: int = 20
+    shake_slots: int = 3
+    shake_loss: float = 0.05
     trim_again: float = 0.95
     slice: int = 2_000_000
     tell_every: float = 0.1

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import ONE, bare, bare_inner, hot, index
+from lastswitch._kernels import bare, bare_inner, hot, index
+from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
 
@@ -36,10 +37,11 @@ class Pace(NamedTuple):
 class Descent(NamedTuple):
     """The arrays of a descent: the best prices and the current ones, direction and slope by slot.
 
-    ``worth`` is by state, ``claims`` and ``paths`` (those of the last step) by machine and slot;
-    ``memo`` is described above.
+    ``source`` is the state each arc leaves, ``worth`` is by state, ``claims`` and ``paths`` (those
+    of the last step) by machine and slot; ``memo`` is described above.
     """
 
+    source: StateArray
     price: FloatArray
     trial: FloatArray
     direction: FloatArray
@@ -79,6 +81,7 @@ class Prices:
         self.machines, self.params = machines, params
         price = best_pays(m) if price is None else price
         self.descent = Descent(
+            source=np.repeat(np.arange(len(m.idle), dtype=np.int32), m.arc[1:] - m.arc[:-1]),
             price=np.array(price, dtype=np.float64),
             trial=np.empty(d),
             direction=np.empty(d),
@@ -175,7 +178,7 @@ def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int
         last = step == steps or stalls < 0.0
         if last and swept:
             break
-        sweep(m, price if last else trial, descent.worth)
+        sweep(m, descent.source, price if last else trial, descent.worth)
         if last:
             break
         bound = claim(m, trial, descent.worth, descent.slope, descent.paths)
@@ -207,19 +210,21 @@ def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int
 
 
 @bare_inner
-def sweep(m: Machines, at: FloatArray, worth: FloatArray) -> None:
-    """Fill the worth of every state at the prices ``at``, from the last slot back."""
+def sweep(m: Machines, source: StateArray, at: FloatArray, worth: FloatArray) -> None:
+    """Fill the worth of every state at the prices ``at``, from the last slot back.
+
+    First that of idling, then arc by arc: a loop over the arcs of each state, of which there are
+    one here and three there, would take the processor by surprise, and several times as long.
+    """
     for t in range(len(at) - 1, -1, -1):
-        cost, a = at[t], index(m.arc[m.lo[t]])
-        for s in range(index(m.lo[t]), index(m.hi[t])):
-            best = worth[index(m.idle[s])] if m.idle[s] >= 0 else -np.inf
-            end = index(m.arc[s + ONE])
-            while a < end:
-                v = m.gain[a] - cost + worth[index(m.nxt[a])]
-                if v > best:
-                    best = v
-                a += ONE
-            worth[s] = best
+        cost, begin, end = at[t], index(m.lo[t]), index(m.hi[t])
+        for s in range(begin, end):
+            after = m.idle[s]
+            rest = worth[index(max(after, np.int32(0)))]
+            worth[s] = rest if after >= 0 else -np.inf
+        for a in range(index(m.arc[begin]), index(m.arc[end])):
+            s, v = index(source[a]), m.gain[a] - cost + worth[index(m.nxt[a])]
+            worth[s] = max(worth[s], v)
 
 
 @hot

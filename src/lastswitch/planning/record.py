@@ -159,6 +159,12 @@ class Record:
         if lineup is not None and self.bound <= lineup.settled:
             raise Reached
 
+    def left(self) -> float:
+        """Return how much work there is still time for, at the pace so far."""
+        now = time.perf_counter()
+        spent = now - self.began - self.loading
+        return math.inf if math.isinf(self.deadline) else (self.deadline - now) * self.work / spent
+
     def nothing_left(self, lineup: Lineup) -> NoReturn:
         """Take note that no block beats what the lineup has given up, and stop."""
         self.lower(lineup, -math.inf)

@@ -10,7 +10,6 @@ the same is tried for a lower aim first: that nothing is much better than the in
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import time
 from collections.abc import Callable
@@ -22,20 +21,20 @@ from lastswitch.errors import ProblemError
 from lastswitch.planning import products, stages
 from lastswitch.planning.beam import Beam
 from lastswitch.planning.fixing import fixed
+from lastswitch.planning.improving import Improving
 from lastswitch.planning.lineup import Lineup
 from lastswitch.planning.machines import Machines, as_machines, compact, minimal
-from lastswitch.planning.neighbourhood import Neighbourhoods
 from lastswitch.planning.prices import Prices, best_pays
 from lastswitch.planning.quick import first_round
-from lastswitch.planning.record import Done, Reached, Record
+from lastswitch.planning.record import Done, Reached
 
-#: What a state of a product, and a try of some arms, cost in states swept.
-PAIR_WORK, TRY_WORK = 30, 60_000
+#: What a state of a product costs in states swept.
+PAIR_WORK = 30
 #: Bytes that a state of a product takes while it is made.
-STATE_BYTES = 400
+STATE_BYTES = 250
 
 
-class Search(Record):
+class Search(Improving):
     """A search; after :meth:`run`, the record of what it found. Parameters are those of a record.
 
     Examples
@@ -75,30 +74,38 @@ class Search(Record):
         lineup = self.lineup = lineup.bundled()
         self._descend(lineup, params.bundle_steps)
         self._trim(lineup)
-        least = params.grow_from[d * self.automata.n_arms > params.large]
+        self.guide = lineup.prices.price.copy(), lineup.arm_claims()
+        least = params.grow_from[self.large]
         most = min(params.merge_most, params.most_memory // STATE_BYTES)
         tried = None
         while True:
-            self._plan_anew(lineup)
+            self.plan_anew(lineup)
+            self._trim(lineup)
             work = width // params.widen * d * len(lineup.members)
             limit = min(most, int(params.merge_size * work))
             if work >= least and tried != (limit, self.value):
                 tried = limit, self.value
                 self._grow(lineup, limit)
                 self._aim(lineup, limit)
+            if self.left() < min(width, self._widest(lineup)) * d * len(lineup.members):
+                self.walk(lineup, 1.0)
             self._pass(lineup, width)
             width *= params.widen
 
     def _pass(self, lineup: Lineup, width: int) -> None:
         """Run a beam as wide as memory allows, and delete what it showed to be hopeless."""
-        n, d = len(lineup.members), lineup.machines.length
-        widest = max(1, self.params.most_memory // Beam.bytes_per_node(n, d, self.params))
+        widest = self._widest(lineup)
         self._beam(lineup, min(width, widest))
         if width >= widest:
             if not self.answered:
                 raise ProblemError("no block was found that gives every slot to one arm.")
             raise Done
         self._trim(lineup)
+
+    def _widest(self, lineup: Lineup) -> int:
+        """Return how wide a beam memory allows."""
+        n, d = len(lineup.members), lineup.machines.length
+        return max(1, self.params.most_memory // Beam.bytes_per_node(n, d, self.params))
 
     def _machines(self) -> Machines:
         """Return the machines to begin with: minimal, unless it may be over sooner than that."""
@@ -266,7 +273,12 @@ class Search(Record):
         """Take one machine after the other into a product, as long as it stays below ``limit``."""
         params = self.params
         while len(lineup.members) > 1:
+            value = self.value
+            self.walk(lineup)
+            if self.value > value:
+                self._trim(lineup)
             floor = self.floor_of(lineup)
+            limit = int(min(limit, self.left() / params.merge_left))
             both = products.rivals(lineup.prices, lineup.cluster, floor, limit, params)
             if both is None:
                 return
@@ -289,7 +301,9 @@ class Search(Record):
         if lineup.aim > self.floor:  # what is left above the aim may well lead to blocks below it
             self._beam(lineup, params.free_width, self.floor)
         if states > params.merge_beam:
-            self._beam(lineup, params.narrow + states // 100)
+            share = (params.merge_slots / lineup.machines.length) ** 4 / len(lineup.members)
+            share = min(max(share, params.merge_width), 1.0)
+            self._beam(lineup, params.narrow + int(share * states))
             self._trim(lineup, params.merge_trim)
 
     def _finish(self, lineup: Lineup) -> None:
@@ -314,8 +328,7 @@ class Search(Record):
         if math.isinf(self.deadline) or self.blurred or not self.answered:
             return
         share = self.params.aim_share
-        large = self.automata.n_arms * self.automata.length > self.params.large
-        most = self.params.aim_most if large else 0.0
+        most = self.params.aim_most if self.large else 0.0
         while self.bound - self.value > self.params.aim_gap * abs(self.value):
             copy = lineup.bundled(self.value + share * (self.bound - self.value))
             try:
@@ -327,33 +340,6 @@ class Search(Record):
             if share > most:
                 return
             share = 0.5 + 0.5 * share
-
-    def _plan_anew(self, lineup: Lineup) -> None:
-        """Plan a few arms at a time anew, until that has failed again and again.
-
-        At most as much work as everything before: where the incumbent is the best block, all of
-        this is in vain. If it was, it goes on with more arms at a time when it is called again.
-        """
-        if self.blurred or not self.answered or self.block is None:
-            return
-        before, failures, most = self.value, 0, 2 * self.work
-        around, claims = self._around, lineup.arm_claims()
-        while failures < around.patience and self.work < most:
-            better, work = around.improved(self.block, lineup.prices.price, claims, self.rounding)
-            self.work += TRY_WORK + work
-            failures += 1
-            if better is not None:
-                value = self.value
-                self.offer(better)
-                failures = 0 if self.value > value else failures
-            self.check(lineup)
-        if self.value == before:
-            around.widen()
-        self._trim(lineup)
-
-    @functools.cached_property
-    def _around(self) -> Neighbourhoods:
-        return Neighbourhoods(self.automata, self.params)
 
     def _load(self, ready: Callable[[], None]) -> None:
         """Compile or load what easy problems do not need; that costs no time of the caller's."""
