@@ -29,6 +29,7 @@ POLICIES: dict[str, Callable[[], ls.Policy]] = {
     "ISICombUCB1": lambda: ls.ISICombUCB1(5, 4, initial=-1),
     "CombUCB1": lambda: ls.CombUCB1(5, 3, initial=-1),
     "RotationUCB": lambda: ls.RotationUCB(5, initial=-1),
+    "RotationUCB, KL-UCB": lambda: ls.RotationUCB(5, index="kl-ucb", initial=-1),
 }
 
 #: Turns of which the best is shown: what else the machine does only ever slows one down.
