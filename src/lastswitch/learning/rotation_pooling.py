@@ -26,7 +26,7 @@ from lastswitch.errors import PolicyError
 STRENGTHS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, math.inf)
 #: Subjects whose rewards are weighed to find the strength.
 MOST_WEIGHED = 200
-#: Log-likelihoods this close to the best are as good.
+#: That all are one is believed if its log-likelihood is this close to the best.
 _ABOUT = 2.0
 
 
@@ -122,8 +122,9 @@ def likeliest_strength(
             share = _share(others, strength)
             a, b = 0.5 + share * paid, 0.5 + share * (others - paid)
             likely[k] += float((betaln(a + hits, b + misses) - betaln(a, b)).sum())
-    # Of those about as likely the strongest: with little to tell subjects apart they are one.
-    return int(np.flatnonzero(likely >= likely.max() - _ABOUT)[-1])
+    if likely[-1] >= likely.max() - _ABOUT:  # with little to tell subjects apart they are one
+        return len(STRENGTHS) - 1
+    return int(likely.argmax())
 
 
 def _share(others: FloatArray, strength: float) -> FloatArray:
