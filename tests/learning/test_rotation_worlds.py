@@ -9,9 +9,9 @@ from lastswitch.errors import FileError, PolicyError
 from lastswitch.learning import RotationUCB
 
 
-def play(policy, worlds, rounds, subjects=(None,)):
+def play(policy, worlds, rounds, subjects=(None,), seed=0):
     """Play a round of ``worlds(t, subject)`` per subject and return the means earned."""
-    rng = stream(0, "worlds")
+    rng = stream(seed, "worlds")
     earned = np.empty((len(subjects), rounds))
     for t in range(rounds):
         for row, subject in enumerate(subjects):
@@ -44,16 +44,16 @@ def test_rounds_in_which_nothing_is_played_fade_rewards_too():
 
 
 def test_a_jump_is_found_again_with_a_memory_and_late_or_never_without():
-    """An arm that paid nothing for 4,000 rounds becomes the best: a memory finds it in 600."""
+    """An arm that paid nothing for 4,000 rounds becomes the best: a memory finds it in 300."""
     before, after = flat(0.5, 0.3, 0.05), flat(0.5, 0.3, 0.95)
-    late = {
-        memory: play(
-            RotationUCB(3, memory=memory), lambda t, _: before if t < 4000 else after, 4600
-        )[0, 4300:].mean()
-        for memory in (400, None)
-    }
-    assert late[400] > 0.85 * 0.95
-    assert late[400] > late[None] + 0.3
+
+    def late(memory, seed):
+        policy = RotationUCB(3, memory=memory)
+        earned = play(policy, lambda t, _: before if t < 4000 else after, 4600, seed=seed)
+        return earned[0, 4300:].mean()
+
+    assert min(late(400, seed) for seed in range(3)) > 0.85 * 0.95
+    assert np.mean([late(None, seed) for seed in range(3)]) < 0.75
 
 
 def two_kinds(t, subject):
