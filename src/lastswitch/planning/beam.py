@@ -82,13 +82,11 @@ class Beam:
         most = n * int((machines.arc[1:] - machines.arc[:-1]).max())
         room = params.beam_room * width + most
         self.machines, self._alike = machines, len(set(twins.tolist())) < n
-        ahead = np.zeros(d + 1)
-        ahead[-2::-1] = price[::-1].cumsum()
-        self.guide = Guide(worth, ahead, _state_keys(1 << len(machines.idle).bit_length()), twins)
+        keys = _state_keys(1 << len(machines.idle).bit_length())
+        self.guide = Guide(worth, np.zeros(d + 1), keys, twins)
         self.nodes = Nodes(
             np.empty((2, width, n), np.int32), np.zeros((2, width)), np.zeros((2, width))
         )
-        self.nodes.states[0, 0], self.nodes.bound[0, 0] = machines.root, np.inf
         self.ways = Ways(*(np.empty((d, width), np.int32) for _ in range(3)))
         self.found = Found(
             value=np.empty(room),
@@ -103,12 +101,22 @@ class Beam:
         # Nodes of twins are compared in sorted order, which takes its time.
         work = n * (1 + n // 2) if self._alike else n
         self.cursor = np.array([0, 0, 1, 0, 1, most, work, width])
-        self.ledger = np.array([-np.inf, -np.inf, -np.inf, 0.0])
+        self.ledger = np.empty(4)
+        self.start(width, price)
 
     @staticmethod
     def bytes_per_node(n_machines: int, length: int, params: SearchParams = DEFAULT) -> int:
         """Return how much memory one place in the beam takes."""
         return 8 * n_machines + 32 + 12 * length + params.beam_room * (44 + 16)
+
+    def start(self, width: int, price: FloatArray) -> None:
+        """Begin a pass at these prices, as wide as the beam or less."""
+        nodes, cursor = self.nodes, self.cursor
+        self.guide.ahead[-2::-1] = price[::-1].cumsum()
+        nodes.states[0, 0], nodes.value[0, 0], nodes.bound[0, 0] = self.machines.root, 0.0, np.inf
+        cursor[SLOT], cursor[NODE], cursor[NODES], cursor[CANDIDATES] = 0, 0, 1, 0
+        cursor[WIDTH] = width
+        self.ledger[:] = -np.inf
 
     def run(self, floor: float, budget: int) -> bool:
         """Expand about ``budget`` children; return whether the end of the block was reached.

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._arrays import FloatArray
 from lastswitch.errors import ProblemError
 from lastswitch.planning import products, stages
 from lastswitch.planning.beam import Beam
@@ -25,7 +25,6 @@ from lastswitch.planning.improving import Improving
 from lastswitch.planning.lineup import Lineup
 from lastswitch.planning.machines import Machines, as_machines, compact, minimal
 from lastswitch.planning.prices import Prices, best_pays
-from lastswitch.planning.quick import first_round
 from lastswitch.planning.record import Done, Reached
 
 #: What a state of a product costs in states swept.
@@ -164,29 +163,21 @@ class Search(Improving):
         return lineup, params.narrow
 
     def _hurry(self, lineup: Lineup) -> int:
-        """Do the same, and the first pass, in one go: it may be over. Return the next width."""
-        params, prices = self.params, lineup.prices
-        schedule = [(np.inf, steps, params.scout) for steps in (0, *params.steps)]
-        schedule.append((params.more_theta, params.more_steps, params.narrow))
-        widest = max(params.scout, params.narrow)
-        beam = Beam(prices.machines, lineup.twins, widest, prices.worth, prices.price, params)
-        record = np.array([self.value, self.bound, self.rounding, self.gap])
-        way = first_round(prices, beam, np.array(schedule), record)
-        value, bound = record[:2].tolist()
-        lineup.settled = value
-        if way is not None:
-            self._take(lineup, value, way)
-        self._sharpen()
-        self.lower(lineup, bound)
-        self.check(lineup)
+        """Do the same, and the first pass, with one beam and no deletions: it may be over.
+
+        Return the next width.
+        """
+        params = self.params
+        beam = self._beam_of(lineup, max(params.scout, params.narrow))
+        for steps in (0, *params.steps):
+            self._descend(lineup, steps)
+            self._beam(lineup, params.scout, beam=beam)
+        lineup.prices.slow_down(params.more_theta)
+        self._descend(lineup, params.more_steps)
+        self._beam(lineup, params.narrow, beam=beam)
         self._load(stages.ready_to_widen)
         self._trim(lineup)
         return params.narrow * params.widen
-
-    def _take(self, lineup: Lineup, value: float, way: tuple[IntArray, IntArray]) -> None:
-        """Make the block that fills the slots this way the incumbent."""
-        pairs = zip(*way, strict=True)
-        self.block, self.value = np.array([lineup.members[i][j] for i, j in pairs]), value
 
     def _adopt(self, lineup: Lineup) -> None:
         """Make these the prices to report, and take note of their bound."""
@@ -347,12 +338,18 @@ class Search(Improving):
         self.deadline += seconds
         self.loading += seconds
 
-    def _beam(self, lineup: Lineup, width: int, floor: float | None = None) -> None:
-        """Run one pass of the beam, above the lineup's floor or another; take block and bound."""
+    def _beam(
+        self, lineup: Lineup, width: int, floor: float | None = None, beam: Beam | None = None
+    ) -> None:
+        """Run one pass of the beam, above the lineup's floor or another; take block and bound.
+
+        With a ``beam`` that one is used again, as wide as it is or less.
+        """
         prices = lineup.prices
-        beam = Beam(
-            *(prices.machines, lineup.twins, width, prices.worth, prices.price, self.params)
-        )
+        if beam is None:
+            beam = self._beam_of(lineup, width)
+        else:
+            beam.start(width, prices.price)
         floor = self.give_up(lineup) if floor is None else floor
         while not beam.run(floor, self.params.slice):
             self.lower(lineup, beam.open_bound())
@@ -360,9 +357,15 @@ class Search(Improving):
         self.work += width * prices.machines.length * len(lineup.members)
         value, node = beam.best()
         if value > self.value:
-            self._take(lineup, value, beam.way_to(node))
+            pairs = zip(*beam.way_to(node), strict=True)
+            self.block, self.value = np.array([lineup.members[i][j] for i, j in pairs]), value
         elif not self.answered and beam.dropped == -math.inf:
             raise ProblemError("no block gives every slot to exactly one arm.")
         self._sharpen()
         self.lower(lineup, beam.dropped)
         self.check(lineup)
+
+    def _beam_of(self, lineup: Lineup, width: int) -> Beam:
+        """Return a beam over the machines as they stand."""
+        prices = lineup.prices
+        return Beam(prices.machines, lineup.twins, width, prices.worth, prices.price, self.params)

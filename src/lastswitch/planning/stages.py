@@ -15,14 +15,13 @@ import numpy as np
 from lastswitch._kernels import announce
 from lastswitch.planning import products
 from lastswitch.planning.automata import block_automata, plain_automata
-from lastswitch.planning.beam import Beam
+from lastswitch.planning.beam import Beam, advance
 from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import Machines, as_machines, compact
 from lastswitch.planning.neighbourhood import Neighbourhoods
 from lastswitch.planning.prices import Prices
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.quick import first_round, go_through
 from lastswitch.planning.tiny import solve_tiny, tiny_block
 
 #: Two arms, two slots.
@@ -53,26 +52,23 @@ def ready_to_be_tiny() -> None:
 @functools.lru_cache(maxsize=1)
 def ready_to_build() -> None:
     """Load what makes automata of tables."""
-    announce("planning", go_through)
+    announce("planning", advance)
     block_automata(EXAMPLE)
 
 
 @functools.lru_cache(maxsize=1)
 def ready_to_hurry() -> None:
-    """Load what proves most problems in one call, and nothing else."""
-    announce("planning", go_through)
+    """Load prices and beams, which prove most problems."""
+    announce("planning", advance)
     prices = Prices(as_machines(block_automata(EXAMPLE)))
-    record = np.array([-math.inf, math.inf, 0.0, 0.0])
-    first_round(prices, _beam(prices), np.array([[1.0, 1.0, 1.0]]), record)
+    _beam(prices).run(-math.inf, 1)
 
 
 @functools.lru_cache(maxsize=1)
 def ready_to_widen() -> None:
-    """Load prices, deletions and beams, one by one."""
-    announce("planning", go_through)
-    prices = Prices(_machines())
-    fixed(prices, -math.inf)
-    _beam(prices).run(-math.inf, 1)
+    """Load deletions, and all that is loaded before them."""
+    ready_to_hurry()
+    fixed(Prices(_machines()), -math.inf)
 
 
 @functools.lru_cache(maxsize=1)
