@@ -5,8 +5,10 @@ Only modules that are loaded on use import this one, so ``import lastswitch`` st
 
 from __future__ import annotations
 
+import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import numba
@@ -62,6 +64,22 @@ def hot(function: F) -> F:
     """
     options = {"_nrt": False, "no_cpython_wrapper": True, "inline": "always"}
     return cast(F, numba.njit(**_OPTIONS | options)(function))
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Leave the garbage alone for a while.
+
+    The compiler makes a great many objects, nearly all of which stay: the collector would look
+    through them again and again, which takes a tenth of the time and more.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def announce(what: str, kernel: Callable[..., Any]) -> None:

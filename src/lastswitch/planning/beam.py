@@ -228,7 +228,7 @@ def advance(
             budget -= cursor[WORK]
             ledger[COMPARED] = 0.0
             count = expand(m, guide, nodes, found, pair, ledger, t, node, count, places)
-            budget -= int(ledger[COMPARED])
+            budget -= np.int64(ledger[COMPARED])
             node += 1
         write_out(m, guide, nodes, ways, found, t, count)
         budget -= count * len(guide.twins)
@@ -253,8 +253,8 @@ def expand(
     places: int,
 ) -> int:
     """Add the children of node ``p`` of slot ``t`` to the candidates; return how many these are."""
-    here, twins, worth, keys = nodes.states[t % 2], guide.twins, guide.worth, guide.keys
-    state, earned, most = here[p], nodes.value[t % 2, p], nodes.bound[t % 2, p]
+    here, twins, worth, keys = nodes.states[t & 1], guide.twins, guide.worth, guide.keys
+    state, earned, most = here[p], nodes.value[t & 1, p], nodes.bound[t & 1, p]
     floor, mask, n = ledger[FLOOR], index(places) - ONE, index(len(twins))
     # What all machines idling would leave; a machine that cannot idle is forced.
     rest, key, forced, n_forced = guide.ahead[t + 1], np.uint64(0), n, 0
@@ -292,13 +292,13 @@ def expand(
                     ledger[DROPPED] = b
                 continue
             k = key - unkey + keys[index(after)]
-            q, known = look_up(m, twins, here, found, pair, ledger, mask, k, p, i, a)
-            if known and v <= found.value[index(found.table[q])]:
-                continue
-            c = np.int64(found.table[q]) if known else count
-            if not known:
-                found.table[q] = count
+            q = look_up(m, twins, here, found, pair, ledger, mask, k, p, i, a)
+            c = found.table[q]
+            if c < 0:
+                c = found.table[q] = count
                 count += 1
+            elif v <= found.value[c]:
+                continue
             found.value[c], found.bound[c], found.key[c] = v, b, k
             found.parent[c], found.taken[c], found.place[c] = p, a, i
     return count
@@ -317,8 +317,8 @@ def look_up(
     p: int,
     i: int,
     a: int,
-) -> tuple[np.uint64, bool]:
-    """Return the place in the table of a child (parent, place, arc), and whether it is there."""
+) -> np.uint64:
+    """Return where in the table a child (parent, place, arc) is, or is to be put: that is empty."""
     q = (k >> np.uint64(20)) & mask
     while found.table[q] >= 0:
         c = index(found.table[q])
@@ -328,9 +328,9 @@ def look_up(
                 *(m, twins, here, found.parent[c], found.place[c], found.taken[c]),
                 *(np.int32(p), np.int32(i), np.int32(a), pair),
             ):
-                return q, True
+                break
         q = (q + ONE) & mask
-    return q, False
+    return q
 
 
 @bare_inner
@@ -388,7 +388,7 @@ def write_out(
     m: Machines, guide: Guide, nodes: Nodes, ways: Ways, found: Found, t: int, count: int
 ) -> None:
     """Write the candidates out as the nodes of the slot after ``t``, and how they came about."""
-    here, there = t % 2, 1 - t % 2
+    here, there = t & 1, 1 - (t & 1)
     for j in range(count):
         p, taken, place = found.parent[j], found.taken[j], found.place[j]
         child_states(m, guide.twins, nodes.states[here, p], place, taken, nodes.states[there, j])

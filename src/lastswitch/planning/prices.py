@@ -198,14 +198,10 @@ def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int
         if stalled:
             stalls = 0.0
             theta *= pace.shrink
-        square = 0.0
-        for t in range(d):
-            square += descent.slope[t] * descent.slope[t]
+        steep = move(descent, theta * (bound - target), stalled)
         # With every slot claimed once, the bound is the value of a block: it cannot go lower.
-        if square == 0.0 or lowest <= target or theta < pace.smallest:
+        if not steep or lowest <= target or theta < pace.smallest:
             stalls = -1.0
-            continue
-        move(descent, theta * (bound - target), stalled)
     memo[THETA], memo[STALLS], memo[BEST] = theta, 0.0, lowest
 
 
@@ -220,11 +216,12 @@ def sweep(m: Machines, source: StateArray, at: FloatArray, worth: FloatArray) ->
         cost, begin, end = at[t], index(m.lo[t]), index(m.hi[t])
         for s in range(begin, end):
             after = m.idle[s]
-            rest = worth[index(max(after, np.int32(0)))]
+            rest = worth[index(after if after >= 0 else 0)]
             worth[s] = rest if after >= 0 else -np.inf
         for a in range(index(m.arc[begin]), index(m.arc[end])):
             s, v = index(source[a]), m.gain[a] - cost + worth[index(m.nxt[a])]
-            worth[s] = max(worth[s], v)
+            best = worth[s]
+            worth[s] = v if v > best else best
 
 
 @hot
@@ -255,11 +252,15 @@ def claim(
 
 
 @hot
-def move(descent: Descent, reach: float, back: bool) -> None:
-    """Move the trial prices by ``reach`` / |dir|^2 along the direction, or go back to the best."""
+def move(descent: Descent, reach: float, back: bool) -> bool:
+    """Move the trial prices by ``reach`` / |dir|^2 along the direction, or go back to the best.
+
+    Return whether there is any slope.
+    """
     price, trial, slope, direction = descent.price, descent.trial, descent.slope, descent.direction
-    dot, norm, length = 0.0, 0.0, 0.0
+    square, dot, norm, length = 0.0, 0.0, 0.0, 0.0
     for t in range(len(price)):
+        square += slope[t] * slope[t]
         dot += slope[t] * direction[t]
         norm += direction[t] * direction[t]
     beta = -1.5 * dot / norm if dot < 0.0 else 0.0
@@ -271,3 +272,4 @@ def move(descent: Descent, reach: float, back: bool) -> None:
         trial[t] -= pace * direction[t]
         if back:
             trial[t], direction[t] = price[t], 0.0
+    return square > 0.0

@@ -34,7 +34,7 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
     """Return the ``k``-th largest of the first ``n`` values, reordering them (quickselect)."""
     low, high = 0, n - 1
     while low < high:
-        pivot = values[(low + high) // 2]
+        pivot = values[(low + high) >> 1]
         i, j = low, high
         while i <= j:
             while values[i] > pivot:
@@ -51,7 +51,7 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
             low = i
         else:
             break
-    return float(values[k - 1])
+    return values[k - 1]
 
 
 @bare_inner
@@ -68,19 +68,18 @@ def keep_best(
     ledger[CUT] = cut
     level = width  # how many candidates exactly at the cut may stay
     for j in range(index(n)):
-        if found.bound[j] > cut:
-            level -= 1
+        level -= found.bound[j] > cut
     kept = index(0)
     for j in range(index(n)):
-        if found.bound[j] > cut or (found.bound[j] == cut and level > 0):
-            if found.bound[j] == cut:
-                level -= 1
-            found.value[kept], found.bound[kept] = found.value[j], found.bound[j]
+        b = found.bound[j]
+        if b > cut or (b == cut and level > 0):
+            level -= b == cut
+            found.value[kept], found.bound[kept] = found.value[j], b
             found.key[kept], found.parent[kept] = found.key[j], found.parent[j]
             found.taken[kept], found.place[kept] = found.taken[j], found.place[j]
             kept += ONE
-        elif found.bound[j] > ledger[DROPPED]:
-            ledger[DROPPED] = found.bound[j]
+        elif b > ledger[DROPPED]:
+            ledger[DROPPED] = b
     for q in range(index(places)):
         found.table[q] = -1
     mask = index(places) - ONE

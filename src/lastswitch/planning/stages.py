@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lastswitch._kernels import announce
+from lastswitch._kernels import announce, compiling
 from lastswitch.planning import products
 from lastswitch.planning.automata import block_automata, plain_automata
 from lastswitch.planning.beam import Beam, advance
@@ -42,21 +42,33 @@ def seconds_of(stage: Callable[[], None]) -> float:
     return time.perf_counter() - began
 
 
-@functools.lru_cache(maxsize=1)
+def _once(stage: Callable[[], None]) -> Callable[[], None]:
+    """Return a stage that does something the first time only."""
+
+    @functools.lru_cache(maxsize=1)
+    @functools.wraps(stage)
+    def ready() -> None:
+        with compiling():
+            stage()
+
+    return ready
+
+
+@_once
 def ready_to_be_tiny() -> None:
     """Load the search that small blocks have of their own."""
     announce("planning", tiny_block)
     solve_tiny(plain_automata(EXAMPLE), 0.0)
 
 
-@functools.lru_cache(maxsize=1)
+@_once
 def ready_to_build() -> None:
     """Load what makes automata of tables."""
     announce("planning", advance)
     block_automata(EXAMPLE)
 
 
-@functools.lru_cache(maxsize=1)
+@_once
 def ready_to_hurry() -> None:
     """Load prices and beams, which prove most problems."""
     announce("planning", advance)
@@ -64,20 +76,20 @@ def ready_to_hurry() -> None:
     _beam(prices).run(-math.inf, 1)
 
 
-@functools.lru_cache(maxsize=1)
+@_once
 def ready_to_widen() -> None:
     """Load deletions, and all that is loaded before them."""
     ready_to_hurry()
     fixed(Prices(_machines()), -math.inf)
 
 
-@functools.lru_cache(maxsize=1)
+@_once
 def ready_to_pair() -> None:
     """Load what takes machines together."""
     products.merged(Prices(_machines()), 0, 1, 1, -math.inf, 100)
 
 
-@functools.lru_cache(maxsize=1)
+@_once
 def ready_to_grow() -> None:
     """Load what only searches that are not over soon need."""
     prices = Bundle(_machines())
