@@ -19,6 +19,8 @@ import numpy as np
 #: number (that is a float), so one more is `ONE` more.
 index: Any = np.uint64
 ONE: Any = np.uint64(1)
+#: Turns a number into an integer; `int` does too, and is compiled each time it is met anew.
+whole: Any = np.int64
 
 _LOG = logging.getLogger("lastswitch")
 #: What every kernel is compiled with; none is called from C.

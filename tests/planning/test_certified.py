@@ -63,7 +63,7 @@ NEVER = (1 << 60, 1 << 60)
 SEARCHES = {
     "pairs only": PAIRS,
     "everything": NARROW,
-    "pairs first": replace(NARROW, pair_from=2, hard_from=50),
+    "pairs first": replace(NARROW, pair_from=2, hard_from=200),
     "no neighbourhoods": replace(NARROW, free_tries=0),
     "no products": replace(NARROW, grow_from=NEVER),
     "neighbourhoods only": replace(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import ONE, bare, bare_inner, hot, index
+from lastswitch._kernels import ONE, bare, bare_inner, hot, index, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray, Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
@@ -79,7 +79,7 @@ class Beam:
         params: SearchParams = DEFAULT,
     ) -> None:
         n, d = len(machines.root), machines.length
-        most = n * int((machines.arc[1:] - machines.arc[:-1]).max())
+        most = n * int(np.maximum.reduce(machines.arc[1:] - machines.arc[:-1]))
         room = params.beam_room * width + most
         self.machines, self._alike = machines, len(set(twins.tolist())) < n
         keys = _state_keys(1 << len(machines.idle).bit_length())
@@ -100,23 +100,22 @@ class Beam:
         self.scratch, self.pair = np.empty(room), np.empty((2, n), np.int32)
         # Nodes of twins are compared in sorted order, which takes its time.
         work = n * (1 + n // 2) if self._alike else n
-        self.cursor = np.array([0, 0, 1, 0, 1, most, work, width])
-        self.ledger = np.empty(4)
-        self.start(width, price)
+        self._cursor = np.array([0, 0, 1, 0, 1, most, work, width])
+        self.cursor, self.ledger = np.empty_like(self._cursor), np.empty(4)
+        self.start(price)
 
     @staticmethod
     def bytes_per_node(n_machines: int, length: int, params: SearchParams = DEFAULT) -> int:
         """Return how much memory one place in the beam takes."""
         return 8 * n_machines + 32 + 12 * length + params.beam_room * (44 + 16)
 
-    def start(self, width: int, price: FloatArray) -> None:
-        """Begin a pass at these prices, as wide as the beam or less."""
-        nodes, cursor = self.nodes, self.cursor
-        self.guide.ahead[-2::-1] = price[::-1].cumsum()
+    def start(self, price: FloatArray) -> None:
+        """Begin a pass at these prices, once more or for the first time."""
+        nodes = self.nodes
+        price[::-1].cumsum(out=self.guide.ahead[-2::-1])
         nodes.states[0, 0], nodes.value[0, 0], nodes.bound[0, 0] = self.machines.root, 0.0, np.inf
-        cursor[SLOT], cursor[NODE], cursor[NODES], cursor[CANDIDATES] = 0, 0, 1, 0
-        cursor[WIDTH] = width
-        self.ledger[:] = -np.inf
+        self.cursor[:] = self._cursor
+        self.ledger.fill(-np.inf)
 
     def run(self, floor: float, budget: int) -> bool:
         """Expand about ``budget`` children; return whether the end of the block was reached.
@@ -148,25 +147,22 @@ class Beam:
         if slot < self.machines.length or nodes == 0:
             return -np.inf, -1
         side = slot % 2
-        ends = self.guide.worth[self.nodes.states[side, :nodes]].sum(axis=1)
-        total = self.nodes.value[side, :nodes] + ends
+        total = np.add.reduce(self.guide.worth[self.nodes.states[side, :nodes]], axis=1)
+        total += self.nodes.value[side, :nodes]
         node = int(total.argmax())
         return float(total[node]), node
 
-    def way_to(self, node: int) -> tuple[IntArray, IntArray]:
+    def way_to(self, node: int) -> tuple[StateArray, StateArray]:
         """Return how a complete block was filled, as (machine, member) per slot."""
-        d, ways = self.machines.length, self.ways
-        place, taken = [0] * d, [0] * d
-        for t in range(d - 1, -1, -1):
-            place[t], taken[t] = ways.place.item(t, node), ways.taken.item(t, node)
-            node = ways.parent.item(t, node)
-        return self.named(np.array(place), np.array(taken))
+        d, parent = self.machines.length, self.ways.parent.item
+        nodes = [node] * d
+        for t in range(d - 1, 0, -1):
+            node = nodes[t - 1] = parent(t, node)
+        slots = np.arange(d)
+        place, taken = self.ways.place[slots, nodes], self.ways.taken[slots, nodes]
+        return self._identities(place, taken), self.machines.who[taken]
 
-    def named(self, place: IntArray, taken: IntArray) -> tuple[IntArray, IntArray]:
-        """Return (machine, member) per slot, from the places and arcs of a complete block."""
-        return self._identities(place, taken), self.machines.who[taken].astype(np.int64)
-
-    def _identities(self, place: IntArray, taken: IntArray) -> IntArray:
+    def _identities(self, place: StateArray, taken: StateArray) -> StateArray:
         """Return which machine was at the given places; twins change places on the way."""
         m, n = self.machines, len(self.machines.root)
         if not self._alike:
@@ -228,7 +224,7 @@ def advance(
             budget -= cursor[WORK]
             ledger[COMPARED] = 0.0
             count = expand(m, guide, nodes, found, pair, ledger, t, node, count, places)
-            budget -= np.int64(ledger[COMPARED])
+            budget -= whole(ledger[COMPARED])
             node += 1
         write_out(m, guide, nodes, ways, found, t, count)
         budget -= count * len(guide.twins)

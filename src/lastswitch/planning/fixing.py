@@ -17,7 +17,8 @@ def fixed(prices: Prices, floor: float, pause: Pause | None = None) -> Machines 
     """
     m = prices.machines
     left = m._replace(idle=m.idle.copy(), nxt=m.nxt.copy())
-    reached = np.full(len(m.idle), -np.inf)
+    reached = np.empty(len(m.idle))
+    reached.fill(-np.inf)
     reached[m.root] = -prices.worth[m.root]
     delete(left, prices.price, prices.worth, reached, floor - prices.bound)
     return minimal(left, pause)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
+from lastswitch.planning.automata import StateArray
 from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.prices import Prices
@@ -61,6 +62,14 @@ class Lineup:
         """Which machine is a product; None if none is."""
         sizes = [len(arms) for arms in self.members]
         return int(np.argmax(sizes)) if max(sizes) > 1 else None
+
+    def arms(self, machine: StateArray, member: StateArray) -> IntArray:
+        """Return which arms these are: so many-th members of machines."""
+        if len(self.twins) == sum(map(len, self.members)):  # one arm each
+            heads: IntArray = np.array(self.members)[:, 0]
+            return heads[machine]
+        pairs = zip(machine.tolist(), member.tolist(), strict=True)
+        return np.array([self.members[i][j] for i, j in pairs])
 
     def exchange(self, machines: Machines) -> None:
         """Put equal machines, with fewer states, in the place of these."""

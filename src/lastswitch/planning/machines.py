@@ -133,7 +133,9 @@ def minimal(machines: Machines, pause: Pause | None = None) -> Machines | None:
         root=machines.root,
     )
     size = 1 << int(2 * len(old.lo) * (old.hi - old.lo).max()).bit_length()
-    book = Book(np.zeros(n, np.bool_), np.full(n, -1, np.int32), np.full(size, -1, np.int32))
+    book = Book(np.zeros(n, np.bool_), np.empty(n, np.int32), np.empty(size, np.int32))
+    book.label.fill(-1)
+    book.table.fill(-1)
     cursor = np.array([0, d + 1, 0, 0])
     while not merge_states(old, new, book, cursor, SLICE):
         if pause is not None:

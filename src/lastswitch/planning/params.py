@@ -54,8 +54,8 @@ class SearchParams:
         Pairs that may turn out larger before giving up, the least claims the two must share, the
         steps afterwards and their first size.
     hard_from
-        The width of the beam times the slots squared from which on everything below is tried: the
-        longer the block, the less a wider beam proves.
+        The width of the beam times the third power of the slots from which on everything below is
+        tried: the longer the block, the less a wider beam proves.
     bundle_steps, bundle_tolerance
         Steps of the bundle method to begin with, and the share of the gap below which what they
         still promise is nothing.
@@ -139,7 +139,7 @@ class SearchParams:
     pair_overlap: float = 0.6
     pair_steps: int = 30
     pair_theta: float = 0.5
-    hard_from: int = 5_000_000
+    hard_from: int = 200_000_000
     bundle_steps: int = 100
     bundle_tolerance: float = 3e-3
     states_per_cut: int = 250

@@ -109,8 +109,10 @@ class Plan(Certificate):
                 f"problem must be a BlockProblem, got {type(self.problem).__name__}."
             )
         self._certify()
-        highest = max((arm for arms in self.rounds for arm in arms), default=0)
-        n_arms = highest + 1 if self.problem is None else self.problem.n_arms
+        if self.problem is None:
+            n_arms = 1 + max((arm for arms in self.rounds for arm in arms), default=0)
+        else:
+            n_arms = self.problem.n_arms
         names = check_list("names", self.names, "one string per arm")
         names = names or [f"arm {i}" for i in range(n_arms)]
         object.__setattr__(self, "names", tuple(names))

@@ -96,9 +96,10 @@ class Prices:
 
     def restart(self, theta: float = 1.0) -> None:
         """Forget the step size and the direction, and take stock at the current prices."""
-        self.descent.trial[:] = self.descent.price
-        self.descent.direction[:] = 0.0
-        self.descent.memo[:] = theta, 0.0, np.inf
+        descent = self.descent
+        descent.trial[:] = descent.price
+        descent.direction.fill(0.0)
+        descent.memo[:] = theta, 0.0, np.inf
         self.descend(np.inf, 1)
 
     def slow_down(self, theta: float) -> None:
@@ -198,9 +199,9 @@ def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int
         if stalled:
             stalls = 0.0
             theta *= pace.shrink
-        steep = move(descent, theta * (bound - target), stalled)
+        over = lowest <= target or theta < pace.smallest
         # With every slot claimed once, the bound is the value of a block: it cannot go lower.
-        if not steep or lowest <= target or theta < pace.smallest:
+        if over or not move(descent, theta * (bound - target), stalled):
             stalls = -1.0
     memo[THETA], memo[STALLS], memo[BEST] = theta, 0.0, lowest
 

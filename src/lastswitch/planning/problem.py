@@ -216,7 +216,9 @@ class BlockProblem:
         >>> problem.pulls([0, 1, 0])[2]
         Pulled(arm=0, tau=1, pay=0.9)
         """
-        return self._play(block)[0]
+        arms = self._checked(block)
+        memories, _ = self._memories(arms)
+        return list(map(Pulled, arms, memories, self._pays(arms, memories)))
 
     def value(self, block: Sequence[int] | IntArray) -> float:
         """Return what ``block`` is worth: its pays and, if any, the terminal values.
@@ -248,10 +250,11 @@ class BlockProblem:
         >>> BlockProblem([[0.9]], [[-0.1]], [[0.5] * 2]).worth([0, 0])
         (0.4, 0.6)
         """
-        pulls, memory = self._play(block)
-        terms = [pull.pay for pull in pulls]
+        arms = self._checked(block)
+        memories, left = self._memories(arms)
+        terms = self._pays(arms, memories)
         if self.terminal is not None:
-            terms += [self.terminal.worth(arm, left) for arm, left in enumerate(memory)]
+            terms += [self.terminal.worth(arm, tau) for arm, tau in enumerate(left)]
         return float(sum(terms)), float(sum(map(abs, terms)))
 
     def with_pays(self, rest: FloatArray, streak: FloatArray, first: FloatArray) -> BlockProblem:
@@ -309,26 +312,35 @@ class BlockProblem:
         # A table without columns becomes a list of empty lists, so every shape survives.
         return cls(*tables, terminal=None if terminal is None else Terminal(**terminal), **fields)
 
-    def _play(self, block: Sequence[int] | IntArray) -> tuple[list[Pulled], list[int | None]]:
-        """Play ``block`` and return its pulls and the memories it leaves.
+    def _memories(self, arms: list[int]) -> tuple[list[int | None], list[int | None]]:
+        """Return the memory each slot's arm is pulled in, and those that all arms are left in.
 
         Only the arm that is pulled is looked at, so this takes one step per slot.
         """
         last = [-1] * self.n_arms  # slot of the arm's latest pull, and the run it ended
         row = self.run.tolist()
-        pulls = []
-        for slot, arm in enumerate(self._checked(block)):
-            before, tau = last[arm], None
-            if before >= 0:
-                tau = slot - before - 1 or -row[arm]
-            pulls.append(Pulled(arm, tau, self._pay(arm, tau, slot)))
+        memories: list[int | None] = []
+        for slot, arm in enumerate(arms):
+            before = last[arm]
+            memories.append(None if before < 0 else slot - before - 1 or -row[arm])
             # A pull goes on with the run it follows, in slot 0 with that from before the block.
             row[arm] = row[arm] + 1 if before == slot - 1 else 1
             last[arm] = slot
         ends = (
             None if t < 0 else self.length - t - 1 or -r for t, r in zip(last, row, strict=True)
         )
-        return pulls, list(ends)
+        return memories, list(ends)
+
+    def _pays(self, arms: list[int], memories: list[int | None]) -> list[float]:
+        """Return what each slot pays, its arm in this memory: as :meth:`_pay`, all at once."""
+        first, rest, streak = self.first.item, self.rest.item, self.streak.item
+        rests, runs = self.rest.shape[1], self.streak.shape[1]
+        return [
+            first(arm, slot)
+            if tau is None
+            else (rest(arm, min(tau, rests) - 1) if tau > 0 else streak(arm, min(-tau, runs) - 1))
+            for slot, (arm, tau) in enumerate(zip(arms, memories, strict=True))
+        ]
 
     def _pay(self, arm: int, tau: int | None, slot: int) -> float:
         """Return what ``arm`` pays in ``slot`` from the memory ``tau`` (None: not pulled yet)."""
@@ -354,7 +366,7 @@ class BlockProblem:
             raise BlockError(f"block must hold arm numbers (integers), got dtype {arms.dtype}.")
         listed: list[int] = arms.tolist()
         known = min(listed) >= 0 and max(listed) < self.n_arms
-        if not known or not self.allowed[np.arange(self.length), arms].all():
+        if not known or not all(map(self.allowed.item, range(self.length), listed)):
             self._refuse(arms)
         if self.distinct_start and self.length > 1 and arms[0] == arms[1]:
             raise BlockError(

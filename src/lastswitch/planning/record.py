@@ -124,8 +124,8 @@ class Record:
     def measure(self, machines: Machines) -> None:
         """Say how much sums of the pays that are left may differ by rounding alone."""
         self._pays = [part for part in (machines.gain, machines.final) if len(part)]
-        largest = max(max(part.max(), -part.min()) for part in self._pays)
-        self.rounding = ROUNDING * machines.length * float(largest)
+        largest = max(float(np.abs(part).max()) for part in self._pays)
+        self.rounding = ROUNDING * machines.length * largest
 
     @property
     def blurred(self) -> bool:

@@ -56,7 +56,7 @@ class Search(Improving):
         params = self.params
         lineup, width = self._begin(price)
         single, d = None, lineup.machines.length
-        while width * d**2 < params.hard_from:
+        while width * d**3 < params.hard_from:
             lineup.prices.slow_down(params.more_theta)
             self._descend(lineup, params.more_steps)
             if width * d >= params.pair_from:
@@ -145,7 +145,7 @@ class Search(Improving):
             # With more arms than slots, everyone claims too much at less than the best pay.
             share = params.first_share if len(machines.root) <= machines.length else 1.0
             price = share * best
-        members = [[int(arm)] for arm in order]
+        members = [[arm] for arm in order.tolist()]
         prices = Prices(machines, price, params=params)
         lineup = self.lineup = Lineup(prices, members, self.automata.twins[order])
         # No bound is worse than this one: the best pay of each slot, the best end of each machine.
@@ -163,18 +163,18 @@ class Search(Improving):
         return lineup, params.narrow
 
     def _hurry(self, lineup: Lineup) -> int:
-        """Do the same, and the first pass, with one beam and no deletions: it may be over.
+        """Do the same, and the first pass, without deletions: it may be over.
 
         Return the next width.
         """
         params = self.params
-        beam = self._beam_of(lineup, max(params.scout, params.narrow))
-        for steps in (0, *params.steps):
+        beam = self._beam(lineup, params.scout)
+        for steps in params.steps:
             self._descend(lineup, steps)
             self._beam(lineup, params.scout, beam=beam)
         lineup.prices.slow_down(params.more_theta)
         self._descend(lineup, params.more_steps)
-        self._beam(lineup, params.narrow, beam=beam)
+        self._beam(lineup, params.narrow)
         self._load(stages.ready_to_widen)
         self._trim(lineup)
         return params.narrow * params.widen
@@ -340,16 +340,18 @@ class Search(Improving):
 
     def _beam(
         self, lineup: Lineup, width: int, floor: float | None = None, beam: Beam | None = None
-    ) -> None:
+    ) -> Beam:
         """Run one pass of the beam, above the lineup's floor or another; take block and bound.
 
-        With a ``beam`` that one is used again, as wide as it is or less.
+        The beam may be given from a pass over the same machines that was as wide.
         """
         prices = lineup.prices
         if beam is None:
-            beam = self._beam_of(lineup, width)
+            beam = Beam(
+                *(prices.machines, lineup.twins, width, prices.worth, prices.price, self.params)
+            )
         else:
-            beam.start(width, prices.price)
+            beam.start(prices.price)
         floor = self.give_up(lineup) if floor is None else floor
         while not beam.run(floor, self.params.slice):
             self.lower(lineup, beam.open_bound())
@@ -357,15 +359,10 @@ class Search(Improving):
         self.work += width * prices.machines.length * len(lineup.members)
         value, node = beam.best()
         if value > self.value:
-            pairs = zip(*beam.way_to(node), strict=True)
-            self.block, self.value = np.array([lineup.members[i][j] for i, j in pairs]), value
+            self.block, self.value = lineup.arms(*beam.way_to(node)), value
         elif not self.answered and beam.dropped == -math.inf:
             raise ProblemError("no block gives every slot to exactly one arm.")
         self._sharpen()
         self.lower(lineup, beam.dropped)
         self.check(lineup)
-
-    def _beam_of(self, lineup: Lineup, width: int) -> Beam:
-        """Return a beam over the machines as they stand."""
-        prices = lineup.prices
-        return Beam(prices.machines, lineup.twins, width, prices.worth, prices.price, self.params)
+        return beam

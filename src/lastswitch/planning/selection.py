@@ -51,7 +51,8 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
             low = i
         else:
             break
-    return values[k - 1]
+    cut: float = values[k - 1]
+    return cut
 
 
 @bare_inner
