@@ -19,7 +19,8 @@ import numpy as np
 #: number (that is a float), so one more is `ONE` more.
 index: Any = np.uint64
 ONE: Any = np.uint64(1)
-#: Turns a number into an integer; `int` does too, and is compiled each time it is met anew.
+#: Turns a number into an integer: `int` is compiled anew for each kind, and a kernel that is handed
+#: a plain `0` for each value.
 whole: Any = np.int64
 
 _LOG = logging.getLogger("lastswitch")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare, bare_inner
+from lastswitch._kernels import bare, bare_inner, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.prices import Prices, ShareArray, claim, sweep
@@ -202,7 +202,7 @@ def begin(centre: Centre, cuts: Cuts, target: float) -> None:
     """Make the bound at the centre, whose slope is filled in, the first cut; guess a step size."""
     memo = centre.memo
     cuts.error[0], cuts.weight[0] = 0.0, 1.0
-    products(cuts, 0)
+    products(cuts, whole(0))
     cuts.along[0] = cuts.gram[0, 0]
     memo[STEP] = 0.5 * (memo[BOUND] - target) / max(cuts.along[0], 1e-300)
     memo[FIRST] = memo[STEP]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner
+from lastswitch._kernels import bare, bare_inner, whole
 from lastswitch._random import stream
 from lastswitch.planning.automata import Automata, StateArray
 from lastswitch.planning.beam import Beam
@@ -219,10 +219,10 @@ def free(
             else:
                 s = old_idle[s]
         earned += final[s - old_offset[d]]
-    count = 0
+    none = count = whole(0)
     for k in range(len(arms)):
-        s = rested(old_idle, old_root[arms[k]], 0, slots[0])
-        root[k] = number(origin, label, s, 0, count)
+        s = rested(old_idle, old_root[arms[k]], none, slots[0])
+        root[k] = number(origin, label, s, none, count)
         if root[k] == len(origin):
             return np.nan
         count = max(count, root[k] + 1)

@@ -225,7 +225,7 @@ def sweep(m: Machines, source: StateArray, at: FloatArray, worth: FloatArray) ->
             worth[s] = v if v > best else best
 
 
-@hot
+@bare_inner
 def claim(
     m: Machines, at: FloatArray, worth: FloatArray, slope: FloatArray, paths: ShareArray
 ) -> float:

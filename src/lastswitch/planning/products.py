@@ -24,8 +24,8 @@ BINS = 64
 #: Entries of the cursor of `pair_states`: slot, next pair, pairs and arcs so far, and the places of
 #: the table in use.
 SLOT, NEXT, STATES, ARCS, PLACES = 0, 1, 2, 3, 4
-#: Places of the table to begin a slot with.
-FEW_PLACES = 1024
+#: Places of the table to begin a slot with. (Of a plain integer's value Numba would make a type.)
+FEW_PLACES: Any = np.int64(1024)
 #: Pairs looked at between two pauses: some hundredths of a second.
 SLICE = 100_000
 
@@ -80,7 +80,7 @@ def merged(
         left=np.empty(limit, np.int32),
         right=np.empty(limit, np.int32),
         reached=np.empty(limit),
-        table=np.empty(max(FEW_PLACES, 1 << (4 * limit).bit_length()), np.int32),
+        table=np.empty(max(int(FEW_PLACES), 1 << (4 * limit).bit_length()), np.int32),
     )
     # The pairs are written behind the states and arcs there are.
     idle, arc = _longer(m.idle, limit), _longer(m.arc[:-1], limit + 1)
