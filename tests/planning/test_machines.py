@@ -335,6 +335,27 @@ def test_a_slice_of_the_beam_ends_after_its_work_and_changes_nothing(budget: int
         assert slices == 1 or budget == 200
 
 
+@settings(max_examples=40, deadline=None)
+@given(problem=problems, width=st.integers(1, 9), seed=st.integers(0, 9))
+def test_a_beam_used_again_does_what_a_new_one_does(
+    problem: BlockProblem, width: int, seed: int
+) -> None:
+    """At other prices the same block, the same bound dropped: nothing is left of the first pass."""
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    prices = Prices(machines)
+    beam = Beam(machines, np.arange(len(machines.root)), width, prices.worth, prices.price)
+    beam.run(-np.inf, 1 << 40)
+    prices.price[:] = np.random.default_rng(seed).random(problem.length)
+    prices.restart()
+    beam.start(prices.price)
+    other = Beam(machines, np.arange(len(machines.root)), width, prices.worth, prices.price)
+    for each in (beam, other):
+        each.run(-np.inf, 1 << 40)
+    assert beam.best() == other.best()
+    assert beam.dropped == other.dropped
+
+
 def test_a_flat_curve_needs_few_states() -> None:
     """A step at 2 has a handful of memories, whatever the length of the block."""
     step = np.array([[0.0] + [0.9] * 60])

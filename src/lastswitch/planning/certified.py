@@ -49,14 +49,14 @@ def solve(
     array([0, 1, 0])
     """
     params = params or DEFAULT
+    loading = 0.0  # no time limit pays for compiling
     n_arms, length = problem.first.shape
-    few = n_arms <= params.tiny_arms and length <= params.tiny_slots
-    if few or n_arms**length <= params.tiny_blocks:
+    if is_small(n_arms, length, params):
         loading = stages.seconds_of(stages.ready_to_be_tiny)
         block, value = solve_tiny(plain_automata(problem), ROUNDING, params)
         if value == value:  # else it gave up
             return Solution(block, value, loading=loading)
-    loading = stages.seconds_of(stages.ready_to_build)  # no time limit pays for compiling
+    loading += stages.seconds_of(stages.ready_to_build)
     began = time.perf_counter()
     states, seconds = count_states(problem), math.inf if time_limit is None else time_limit
     if states > min(params.most_states, params.states_per_second * seconds):
@@ -76,6 +76,39 @@ def solve(
     if time.perf_counter() - began - found.loading >= seconds:
         found = found._replace(bound=min(found.bound, plain_bound(problem)))
     return found._replace(loading=found.loading + loading)
+
+
+def is_small(n_arms: int, length: int, params: SearchParams = DEFAULT) -> bool:
+    """Tell whether blocks are so few that a depth-first search is tried first.
+
+    Examples
+    --------
+    >>> is_small(5, 4), is_small(5, 20)
+    (True, False)
+    """
+    few = n_arms <= params.tiny_arms and length <= params.tiny_slots
+    return few or n_arms**length <= params.tiny_blocks
+
+
+def solve_small(automata: Automata, beat: float) -> Solution | None:
+    """Find the best way worth more than ``beat`` in microseconds; None if it takes longer.
+
+    The block of the answer is empty if there is none, and its bound then what was to beat.
+
+    Examples
+    --------
+    >>> arm = Automata.of(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
+    ...                   final=[0.0], root=[0])
+    >>> solve_small(arm, beat=0.25).block, solve_small(arm, beat=0.75).bound
+    (array([0]), 0.75)
+    """
+    if not is_small(automata.n_arms, automata.length):
+        return None
+    loading = stages.seconds_of(stages.ready_to_be_tiny)
+    block, value = solve_tiny(automata, ROUNDING, beat=beat)
+    if value != value:
+        return None
+    return Solution(block[: len(block) if value > beat else 0], value, loading=loading)
 
 
 def solve_automata(

@@ -231,7 +231,7 @@ class _Search:
 
     def solve_share(self, users: list[int]) -> float:
         """Search the cycles of ``users`` that use the first of them; return a bound on them."""
-        from lastswitch.planning.certified import solve_automata
+        from lastswitch.planning.certified import solve_automata, solve_small
         from lastswitch.planning.cycle_automata import cycle_automata
 
         kinds = self.frequency.kind_of[users].tolist()
@@ -242,13 +242,15 @@ class _Search:
 
         # The best cycle so far is of another share, or cut elsewhere: no block of these automata,
         # but what a block has to beat.
-        found = solve_automata(
-            automata,
-            gap=self.gap,
-            time_limit=self.clock.limit,
-            progress=tell,
-            beat=self.value,
-        )
+        found = solve_small(automata, self.value)
+        if found is None:
+            found = solve_automata(
+                automata,
+                gap=self.gap,
+                time_limit=self.clock.limit,
+                progress=tell,
+                beat=self.value,
+            )
         self.clock.forgive(found.loading)
         self.interrupted |= found.interrupted
         if len(found.block):

@@ -18,9 +18,15 @@ VISIBLE = 1e-9
 
 
 def solve_tiny(
-    automata: Automata, rounding: float, params: SearchParams = DEFAULT
+    automata: Automata,
+    rounding: float,
+    params: SearchParams = DEFAULT,
+    beat: float = -np.inf,
 ) -> tuple[IntArray, float]:
     """Return the best block and its value, which is NaN if the search gave up.
+
+    Only blocks worth more than ``beat`` are looked for; without one that is the value, and the
+    block means nothing.
 
     ``rounding`` is relative to the size of the pays: improvements below it are not looked for, and
     where they could be seen in the value the search gives up.
@@ -37,7 +43,7 @@ def solve_tiny(
     block = np.zeros(d, np.int64)
     value: float = tiny_block(
         *automata[:6],
-        *(block, rounding, params.tiny_share, params.tiny_nodes),
+        *(block, rounding, beat, params.tiny_share, params.tiny_nodes),
         np.empty(len(automata.idle)),
         np.zeros((2, d + 1)),
         np.empty((d, n_arms)),
@@ -58,6 +64,7 @@ def tiny_block(
     root: StateArray,
     block: IntArray,
     rounding: float,
+    beat: float,
     share: float,
     most_nodes: int,
     worth: FloatArray,
@@ -69,6 +76,8 @@ def tiny_block(
 ) -> float:
     """Write the best block into ``block`` and return its value; NaN if the search gave up.
 
+    If no block is worth more than ``beat``, that is returned and ``block`` is left as it was.
+
     The arms are given as the fields of :class:`Automata`, which are quicker to hand over than the
     tuple they are in. The arrays from ``worth`` on are scratch.
     """
@@ -79,7 +88,7 @@ def tiny_block(
     rounding *= d * largest
     for i in range(K):
         state[0, i] = root[i]
-    best = -np.inf
+    best = beat
     t, nodes = 0, 0
     count[0] = -1  # not listed yet
     while t >= 0:
