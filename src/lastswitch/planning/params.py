@@ -96,6 +96,9 @@ class SearchParams:
         After so many tries in vain a walk steps aside, and after so many steps aside it returns to
         the best block. At most this many slots must then change hands, and at most this share of
         the value is lost.
+    trim_from
+        States and arcs from which on some are deleted before the first pass of the beam, where
+        nothing is forbidden: with fewer, the pass is over sooner than that.
     trim_again
         Arcs are deleted again once the slack has shrunk to this share, and the machines are
         exchanged for the smaller ones if those have at most this share of the states and arcs.
@@ -180,6 +183,7 @@ class SearchParams:
     shakes: int = 20
     shake_slots: int = 3
     shake_loss: float = 0.05
+    trim_from: int = 4_000
     trim_again: float = 0.95
     slice: int = 2_000_000
     tell_every: float = 0.1

@@ -163,7 +163,7 @@ class Search(Improving):
         return lineup, params.narrow
 
     def _hurry(self, lineup: Lineup) -> int:
-        """Do the same, and the first pass, without deletions: it may be over.
+        """Do the same, and the first pass, with few deletions or none: it may be over.
 
         Return the next width.
         """
@@ -172,6 +172,9 @@ class Search(Improving):
         for steps in params.steps:
             self._descend(lineup, steps)
             self._beam(lineup, params.scout, beam=beam)
+        if lineup.machines.size >= params.trim_from:
+            self._load(stages.ready_to_widen)
+            self._trim(lineup)
         lineup.prices.slow_down(params.more_theta)
         self._descend(lineup, params.more_steps)
         self._beam(lineup, params.narrow)
