@@ -31,6 +31,8 @@ _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "no_cfunc_wrapper": True,
 }
+#: What those are that other kernels call: their code is part of what the callers keep on disk.
+_INNER: dict[str, Any] = _OPTIONS | {"cache": False, "no_cpython_wrapper": True}
 _announced: set[str] = set()
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,7 +45,7 @@ def jit(function: F) -> F:
 
 def inner(function: F) -> F:
     """Compile ``function`` for other kernels only: without a way in from Python, so sooner."""
-    return cast(F, numba.njit(**_OPTIONS | {"no_cpython_wrapper": True})(function))
+    return cast(F, numba.njit(**_INNER)(function))
 
 
 def bare(function: F) -> F:
@@ -57,7 +59,7 @@ def bare(function: F) -> F:
 
 def bare_inner(function: F) -> F:
     """Compile as :func:`inner`, for kernels that are :func:`bare`."""
-    return cast(F, numba.njit(**_OPTIONS | {"_nrt": False, "no_cpython_wrapper": True})(function))
+    return cast(F, numba.njit(**_INNER | {"_nrt": False})(function))
 
 
 def hot(function: F) -> F:
@@ -65,8 +67,7 @@ def hot(function: F) -> F:
 
     A call would hand over every array in a dozen words.
     """
-    options = {"_nrt": False, "no_cpython_wrapper": True, "inline": "always"}
-    return cast(F, numba.njit(**_OPTIONS | options)(function))
+    return cast(F, numba.njit(**_INNER | {"_nrt": False, "inline": "always"})(function))
 
 
 @contextmanager
