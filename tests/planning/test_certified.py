@@ -81,7 +81,7 @@ SEARCHES = {
         NARROW, merge_size=4.0, least_overlap=0.0, grow_over=1e2, aim_share=0.5
     ),
     "aims that give way": replace(
-        NARROW, large=0, merge_size=4.0, least_overlap=0.0, aim_most=0.99
+        NARROW, large=0, merge_size=4.0, least_overlap=0.0, aim_least=0.01, close_from=20
     ),
     "few cuts": replace(NARROW, cuts=(2, 3), bundle_steps=30, merge_steps=20),
 }

@@ -80,9 +80,12 @@ class SearchParams:
         States of a product from which on a beam looks for a better block first, and its width per
         state. In short blocks it is wider, as it then proves more: with this many slots as wide as
         there are states per machine, and else by the fourth power.
-    aim_gap, aim_share, aim_most
-        With a time limit, while the gap is larger than the first, proofs aim at a share of it:
-        this one and, for ``large`` problems, less far down where that fails, to about the last.
+    aim_gap, aim_share, aim_least
+        With a time limit, while the gap is larger than the first, proofs aim at a share of it. An
+        aim that is too low is raised half-way to the bound, while that is at least the last share
+        of the gap below it.
+    close_from
+        States a product may have at first where ``large`` problems have a time limit.
     free_tries, free_arms, free_slots, free_shares, free_states, free_more
         Arms are planned anew until that has failed this often per arm: at most so many arms and
         slots at a time, shares of all slots in turn, and no more if they have too many states.
@@ -167,8 +170,9 @@ class SearchParams:
     merge_width: float = 0.01
     merge_slots: float = 28.0
     aim_gap: float = 1e-3
-    aim_share: float = 0.75
-    aim_most: float = 0.9
+    aim_share: float = 0.5
+    aim_least: float = 0.04
+    close_from: int = 300_000
     free_tries: int = 2
     free_slots: int = 60
     free_shares: tuple[float, ...] = (0.6, 0.75, 0.9)

@@ -159,11 +159,16 @@ class Record:
         if lineup is not None and self.bound <= lineup.settled:
             raise Reached
 
+    @property
+    def hurried(self) -> bool:
+        """Whether there is a time limit."""
+        return not math.isinf(self.deadline)
+
     def left(self) -> float:
         """Return how much work there is still time for, at the pace so far."""
         now = time.perf_counter()
         spent = now - self.began - self.loading
-        return math.inf if math.isinf(self.deadline) else (self.deadline - now) * self.work / spent
+        return (self.deadline - now) * self.work / spent if self.hurried else math.inf
 
     def nothing_left(self, lineup: Lineup) -> NoReturn:
         """Take note that no block beats what the lineup has given up, and stop."""

@@ -74,11 +74,13 @@ class Search(Improving):
         self._descend(lineup, params.bundle_steps)
         self._trim(lineup)
         self.guide = lineup.prices.price.copy(), lineup.arm_claims()
-        least = params.grow_from[self.large]
+        self.plan_anew(lineup)
         most = min(params.merge_most, params.most_memory // STATE_BYTES)
-        tried = None
+        if self.large and self.hurried:
+            self._pass(lineup, width)
+            self._close_in(lineup, most)
+        least, tried = params.grow_from[self.large], None
         while True:
-            self.plan_anew(lineup)
             self._trim(lineup)
             work = width // params.widen * d * len(lineup.members)
             limit = min(most, int(params.merge_size * work))
@@ -90,6 +92,20 @@ class Search(Improving):
                 self.walk(lineup, 1.0)
             self._pass(lineup, width)
             width *= params.widen
+            self.plan_anew(lineup)
+
+    def _close_in(self, lineup: Lineup, most: int) -> None:
+        """Lower the bound and better the block in turn, where a proof is mostly out of reach.
+
+        A product that need not prove much is small. Those of one turn may be larger than those of
+        the turn before.
+        """
+        limit = self.params.close_from
+        while limit < most:
+            self._trim(lineup)
+            self._aim(lineup, limit)
+            self.walk(lineup, self.params.walk_share[True])
+            limit *= 2
 
     def _pass(self, lineup: Lineup, width: int) -> None:
         """Run a beam as wide as memory allows, and delete what it showed to be hopeless."""
@@ -294,7 +310,7 @@ class Search(Improving):
         states = len(lineup.prices.worth)
         if lineup.aim > self.floor:  # what is left above the aim may well lead to blocks below it
             self._beam(lineup, params.free_width, self.floor)
-        if states > params.merge_beam:
+        if states > params.merge_beam and not self.large:
             share = (params.merge_slots / lineup.machines.length) ** 4 / len(lineup.members)
             share = min(max(share, params.merge_width), 1.0)
             self._beam(lineup, params.narrow + int(share * states))
@@ -317,23 +333,23 @@ class Search(Improving):
         """Prove that nothing is much better than the incumbent, which takes smaller products.
 
         Only where time is short, and the bound all that can be hoped for. What is deleted on the
-        way holds above the aim alone, so it is done on a copy.
+        way holds above the aim alone, so it is done on a copy. That serves for a higher aim, too,
+        where this one is too low for products within the limit.
         """
-        if math.isinf(self.deadline) or self.blurred or not self.answered:
+        if not self.hurried or self.blurred or not self.answered:
             return
-        share = self.params.aim_share
-        most = self.params.aim_most if self.large else 0.0
-        while self.bound - self.value > self.params.aim_gap * abs(self.value):
-            copy = lineup.bundled(self.value + share * (self.bound - self.value))
-            try:
+        params, too_low = self.params, False
+        while not too_low and self.bound - self.value > params.aim_gap * abs(self.value):
+            gap = self.bound - self.value
+            copy = lineup.bundled(self.value + params.aim_share * gap)
+            with contextlib.suppress(Reached):
                 self._trim(copy, math.inf)
                 self._grow(copy, limit)
-            except Reached:
-                share = self.params.aim_share
-                continue
-            if share > most:
-                return
-            share = 0.5 + 0.5 * share
+                too_low = True
+                while self.bound - copy.aim > params.aim_least * gap:
+                    copy.aim += 0.5 * (self.bound - copy.aim)
+                    self._trim(copy, math.inf)
+                    self._grow(copy, limit)
 
     def _load(self, ready: Callable[[], None]) -> None:
         """Compile or load what easy problems do not need; that costs no time of the caller's."""
