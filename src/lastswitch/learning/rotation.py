@@ -117,6 +117,7 @@ class RotationUCB(OptimisticTables, Policy):
         "depths",
         "values",
         "limits",
+        "basis",
         "hazards",
         "tables",
         "made",
@@ -221,19 +222,26 @@ class RotationUCB(OptimisticTables, Policy):
             if self.pooling != "all":
                 return self._choose_for(track, allowed)
             self._tick(track.now)
-        at, pace = track.at, self.commitment if len(self._tracks) == 1 else 1
-        if allowed is None and at < len(track.block) and (at % pace or self._stands(track)):
-            arm = track.block[at]
+        at, block = track.at, track.block
+        if (
+            at < len(block)
+            and allowed is None
+            and (len(self._tracks) == 1 and at % self.commitment or self._stands(track))
+        ):
+            arm = block[at]
             track.at = at + 1
         else:
+            pace = self.commitment if len(self._tracks) == 1 else 1
             block = self._plan(track, allowed, pace)
             track.block = block if allowed is None and len(block) > 1 else ()
             track.at, track.memory = 1, self.tables if len(block) > pace else None
             arm = block[0]
-        cell = self._cell(arm, track.tau(arm))
-        self._out[cell] += 1.0
-        if self._seen[cell] + self._out[cell] >= self._limit_all[cell]:
-            self.stale = True
+        tau = track.tau(arm)
+        cell = self._rests[arm] + tau if 0 < tau < self.max_depth else self._cell(arm, tau)
+        out = self._out[cell] + 1.0
+        self._out[cell] = out
+        if self._seen[cell] + out >= self._limit_all[cell]:
+            self._grown(cell)
         return arm
 
     def _choose_for(self, track: Track, allowed: Mask | None) -> int:
@@ -298,15 +306,17 @@ class RotationUCB(OptimisticTables, Policy):
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Add the reward to what its (arm, state) has paid."""
-        cell = self._cell(pull.arm, pull.tau)
-        self._out[cell] -= 1.0
-        count = self._seen[cell] + 1.0
-        self._seen[cell] = count
-        self._paid[cell] += reward
-        self._squared[cell] += reward * reward
-        if count >= self._limit_told[cell]:
-            self.stale = True
-        if self.pooling != "all":
+        _, arm, tau, _ = pull
+        cell = self._rests[arm] + tau if 0 < tau < self.max_depth else self._cell(arm, tau)
+        out, seen, paid, squared, limit = self._books
+        out[cell] -= 1.0
+        count = seen[cell] + 1.0
+        seen[cell] = count
+        paid[cell] += reward
+        squared[cell] += reward * reward
+        if count >= limit[cell]:
+            self._grown(cell)
+        if self._apart and self.pooling != "all":
             track = self._tracks[pull.subject]
             track.memory = track.memory or []
             add_own(track.memory, cell, reward)

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
 from lastswitch._kernels import inner, jit
-from lastswitch.learning.beta_excess import excess
+from lastswitch.learning.beta_excess import excess_at
 from lastswitch.learning.rotation_segments import (
     HAZARDS,
     segment_likelihoods,
@@ -92,8 +92,9 @@ def _solve(
     u = start
     for _ in range(_NEWTON_STEPS):
         gap, slope = u - mean, 1.0
+        log_u, log_rest = math.log(u), math.log1p(-u)
         for k in range(kept):
-            more, above = excess(a[k], b[k], log_beta[k], u)
+            more, above = excess_at(a[k], b[k], log_beta[k], u, log_u, log_rest)
             gap -= scale[k] * more
             slope += scale[k] * above
         step = gap / slope
