@@ -13,7 +13,7 @@ from lastswitch.errors import PolicyError
 from lastswitch.learning.checks import check_cells, check_counted, check_like
 from lastswitch.learning.indices import INDICES
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.rotation_making import LOOK_AHEADS, OptimisticTables
+from lastswitch.learning.rotation_making import LOOK_AHEADS, OptimisticTables, Planned
 from lastswitch.learning.rotation_pooling import STRENGTHS, add_own, check_own
 from lastswitch.learning.rotation_prior import read_prior
 from lastswitch.learning.rotation_tables import STREAKS
@@ -231,11 +231,7 @@ class RotationUCB(OptimisticTables, Policy):
             arm = block[at]
             track.at = at + 1
         else:
-            pace = self.commitment if len(self._tracks) == 1 else 1
-            block = self._plan(track, allowed, pace)
-            track.block = block if allowed is None and len(block) > 1 else ()
-            track.at, track.memory = 1, self.tables if len(block) > pace else None
-            arm = block[0]
+            arm = self._begin(track, allowed)
         tau = track.tau(arm)
         cell = self._rests[arm] + tau if 0 < tau < self.max_depth else self._cell(arm, tau)
         out = self._out[cell] + 1.0
@@ -269,23 +265,44 @@ class RotationUCB(OptimisticTables, Policy):
             self._refresh()
         return bool(track.memory == self.tables)
 
+    def _begin(self, track: Track, allowed: Mask | None) -> int:
+        """Let ``track`` have a plan, and return its first arm."""
+        if self.stale:
+            self._refresh()
+        alone = allowed is None and len(self._tracks) == 1 and self.commitment > 1
+        played = track.cache
+        # A plan played to its end leads to the same next one every time.
+        ended = alone and played is not None and track.at == len(track.block) > 0
+        if ended and played.era == self._era and played.follows is not None:
+            plan = played.follows
+        else:
+            plan = self._plan(track, allowed)
+            if ended and played.era == self._era:
+                played.follows = plan
+        block = plan.arms
+        if alone and len(block) > 1:
+            track.block, track.cache = block, plan
+            track.memory = self.tables if len(block) > self.commitment else None
+        else:
+            track.block, track.cache, track.memory = (), None, None
+        track.at = 1
+        return block[0]
+
     def _refresh(self) -> None:
         """Make the tables anew, and see what the cycle pays on them that plans are measured by."""
         self._make_tables()
         self._measure()
 
-    def _plan(self, track: Track, allowed: Mask | None, pace: int) -> tuple[int, ...]:
-        """Return the arms to play next for ``track``, one if it does not plan alone."""
-        if self.stale:
-            self._refresh()
+    def _plan(self, track: Track, allowed: Mask | None) -> Planned:
+        """Return what to play next from where ``track`` stands."""
         cells = self._cells(track.state())
         key = (cells, allowed)
-        block = self._plans.get(key)
-        if block is None:
+        plan = self._plans.get(key)
+        if plan is None:
             if len(self._plans) >= _REMEMBERED:
                 self._plans.clear()
-            block = self._plans[key] = self._search(cells, allowed)
-        return block if pace > 1 else block[:1]
+            plan = self._plans[key] = Planned(self._search(cells, allowed), self._era)
+        return plan
 
     def _cells(self, state: list[int]) -> tuple[int, ...]:
         """Return the cell of the tables that each arm is in."""

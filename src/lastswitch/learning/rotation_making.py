@@ -41,6 +41,10 @@ from lastswitch.learning.tracks import Track
 
 #: Tables may be made again when some state, or all together, was seen this much more often.
 _GROWTH = 1.1
+#: All tables are made again when all states together were seen this much more often.
+_ALL = 1.1
+#: A state whose value would change by no more than this is not worth making tables for.
+_UNMOVED = 5e-3
 #: Then those of other arms are made again too that are about as far.
 _NEARLY = 0.95
 #: Tables that would change by no more than this are left as they are, and plans on them stand.
@@ -49,6 +53,19 @@ _SLIGHT = 5e-3
 _SOUGHT = 1.25
 #: How many look-aheads long the plan is in which a cycle is searched for.
 LOOK_AHEADS = 2
+
+
+class Planned:
+    """The arms of a plan, of which era it is, and what is planned to follow it, once known.
+
+    Plans of one era are made on the same tables and measured by the same cycle.
+    """
+
+    __slots__ = ("arms", "era", "follows")
+
+    def __init__(self, arms: tuple[int, ...], era: int) -> None:
+        self.arms, self.era = arms, era
+        self.follows: Planned | None = None
 
 
 class OptimisticTables:
@@ -133,7 +150,7 @@ class OptimisticTables:
         n, s, q = settle(self.counts, self.sums, self.squares, self.pending)
         plays = float(n.sum())
         again: NDArray[np.bool_] = np.ones(self.n_arms, np.bool_)
-        if self.index == "reservation" and plays < _GROWTH * self.made:
+        if self.index == "reservation" and plays < _ALL * self.made:
             again = due(self.counts, n, self.limits, _NEARLY)
         made = self._tabulate((n, s, q), again)
         if made.all():
@@ -156,8 +173,8 @@ class OptimisticTables:
             seen, now = self._seen[cell], self._seen[cell] + self._out[cell]
             moved = abs(self._paid[cell] / seen - mean) if seen > 0.0 else 0.0
             doubt = abs(float(self.values[arm, place]) - mean)
-            if moved + (now / then - 1.0) * doubt <= _SLIGHT:
-                if float(self.counts.sum()) < _GROWTH * self.made:
+            if moved + (now / then - 1.0) * doubt <= _UNMOVED:
+                if float(self.counts.sum()) < _ALL * self.made:
                     self._limit_told[cell] = _GROWTH * seen
                     self._limit_all[cell] = _GROWTH * now
                     return
@@ -179,7 +196,7 @@ class OptimisticTables:
                 known, self._cycle_pay = search_cycle(*tables, known, plan, self._bound)
                 self.cycle[:] = -1
                 self.cycle[: known.size] = known
-                self._plans.clear()
+                self._drop_plans()
         self._cycle = known
 
     def _ahead(self, cells: IntArray, allowed: Mask | None, rounds: int) -> IntArray:
@@ -263,7 +280,12 @@ class OptimisticTables:
         tables = self.values, self.streak_depth, self.depths
         self._slot_price, self._bound = price_slots(*tables, self._worth)
         self._depth_list = self.depths.tolist()
+        self._drop_plans()
+
+    def _drop_plans(self) -> None:
+        """Forget the plans, which were made on other tables or by another cycle."""
         self._plans.clear()
+        self._era += 1
 
     def _deepen(self, n: FloatArray, s: FloatArray) -> NDArray[np.bool_]:
         """Deepen the tables of the arms whose data ask for it; return which were."""
@@ -280,7 +302,8 @@ class OptimisticTables:
         self._squared, self._out = _view(self.squares), _view(self.pending)
         #: Where each arm's rests begin, for those who cannot wait for :meth:`_cell`.
         self._rests = [self._cell(arm, 1) - 1 for arm in range(len(self.counts))]
-        self._plans: dict[tuple[tuple[int, ...], Mask | None], tuple[int, ...]] = {}
+        self._plans: dict[tuple[tuple[int, ...], Mask | None], Planned] = {}
+        self._era = getattr(self, "_era", 0) + 1
         self._depth_list = self.depths.tolist()
         self._worth, self._slot_price, self._bound = self.values[:0], 0.0, 1.0
         self._cycle, self._cycle_pay = self.cycle[:0], 0.0
