@@ -226,7 +226,7 @@ class RotationUCB(OptimisticTables, Policy):
         if (
             at < len(block)
             and allowed is None
-            and (len(self._tracks) == 1 and at % self.commitment or self._stands(track))
+            and ((len(self._tracks) == 1 and at % self.commitment) or self._stands(track))
         ):
             arm = block[at]
             track.at = at + 1
@@ -274,7 +274,7 @@ class RotationUCB(OptimisticTables, Policy):
         # A plan played to its end leads to the same next one every time.
         ended = alone and played is not None and track.at == len(track.block) > 0
         if ended and played.era == self._era and played.follows is not None:
-            plan = played.follows
+            plan: Planned = played.follows
         else:
             plan = self._plan(track, allowed)
             if ended and played.era == self._era:
@@ -359,6 +359,8 @@ class RotationUCB(OptimisticTables, Policy):
 
     def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was seen and believed."""
+        # Files of before it was kept on what tables were made: they are soon made again.
+        learned = {"basis": np.zeros_like(self.basis), **learned}
         depths = learned["depths"]
         check_like("depths", depths, self.depths)
         if not ((depths >= self.depth).all() and (depths <= self.max_depth).all()):
@@ -378,6 +380,8 @@ class RotationUCB(OptimisticTables, Policy):
             check_whole(name, learned[name], least, PolicyError, most)
         if self.values.min() < 0.0 or self.values.max() > 1.0 or self.limits.min() < 0.0:
             raise PolicyError("what is believed of a state must lie between 0 and 1.")
+        if self.basis.min() < 0.0:
+            raise PolicyError("what tables were made of must not be negative.")
         if self.hazards.min() < 0.0 or self.hazards.sum(axis=1).max() > 1.0 + 1e-9:
             raise PolicyError("how likely hazards are must be shares of one.")
         known = self.cycle >= 0

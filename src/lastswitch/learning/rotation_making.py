@@ -39,12 +39,9 @@ from lastswitch.learning.rotation_tables import (
 )
 from lastswitch.learning.tracks import Track
 
-#: Tables may be made again when some state, or all together, was seen this much more often.
+#: Tables may be made again when some state was seen this much more often, and all are when all
+#: states together were.
 _GROWTH = 1.1
-#: All tables are made again when all states together were seen this much more often.
-_ALL = 1.1
-#: A state whose value would change by no more than this is not worth making tables for.
-_UNMOVED = 5e-3
 #: Then those of other arms are made again too that are about as far.
 _NEARLY = 0.95
 #: Tables that would change by no more than this are left as they are, and plans on them stand.
@@ -150,7 +147,7 @@ class OptimisticTables:
         n, s, q = settle(self.counts, self.sums, self.squares, self.pending)
         plays = float(n.sum())
         again: NDArray[np.bool_] = np.ones(self.n_arms, np.bool_)
-        if self.index == "reservation" and plays < _ALL * self.made:
+        if self.index == "reservation" and plays < _GROWTH * self.made:
             again = due(self.counts, n, self.limits, _NEARLY)
         made = self._tabulate((n, s, q), again)
         if made.all():
@@ -159,26 +156,31 @@ class OptimisticTables:
         self.stale = False
 
     def _grown(self, cell: int) -> None:
-        """Have the tables made again, now that a state was seen so much more often, if it matters.
+        """Hear that a state was seen so much more often; have tables made again if it matters.
 
-        It does if what is believed of the state may be more than slightly different by now: its
-        mean has moved, or much of its doubt is gone. Doubt there is of other states grows with all
-        plays.
+        It does if what is believed of the state would by now be more than slightly different: its
+        mean has moved, or much of its doubt is gone. Doubt of states that are not seen grows with
+        all plays, so with those all tables are made again.
         """
         then, mean = self._then[cell], self._mean[cell]
         if self.index == "reservation" and self.memory is None and then > 0.0:
-            arm, state = divmod(cell, self.counts.shape[1])
-            column, streaks = state - STREAKS, self.streak_depth
-            place = min(state, streaks - 1) if column < 0 else min(column, self._depth_list[arm] - 1) + streaks
             seen, now = self._seen[cell], self._seen[cell] + self._out[cell]
             moved = abs(self._paid[cell] / seen - mean) if seen > 0.0 else 0.0
-            doubt = abs(float(self.values[arm, place]) - mean)
-            if moved + (now / then - 1.0) * doubt <= _UNMOVED:
-                if float(self.counts.sum()) < _ALL * self.made:
-                    self._limit_told[cell] = _GROWTH * seen
-                    self._limit_all[cell] = _GROWTH * now
-                    return
+            doubt = abs(self._value(cell) - mean)
+            slight = moved + (now / then - 1.0) * doubt <= _SLIGHT
+            if slight and float(self.counts.sum()) < _GROWTH * self.made:
+                self._limit_told[cell], self._limit_all[cell] = _GROWTH * seen, _GROWTH * now
+                return
         self.stale = True
+
+    def _value(self, cell: int) -> float:
+        """Return what is believed of the raw state kept in ``cell``."""
+        arm, state = divmod(cell, self.counts.shape[1])
+        last = self.streak_depth - 1
+        if state < STREAKS:
+            return float(self.values[arm, min(state, last)])
+        rest = min(state - STREAKS + 1, self._depth_list[arm])
+        return float(self.values[arm, last + rest])
 
     def _measure(self) -> None:
         """Know what the cycle that plans are measured by pays; search for a better one at times."""
