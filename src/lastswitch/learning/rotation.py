@@ -44,7 +44,8 @@ class RotationUCB(OptimisticTables, Policy):
       (:mod:`lastswitch.learning.rotation_belief`); a longer streak is never believed to pay more.
       Tables start ``depth`` rests deep, their last entry pooling what is deeper, and an arm's
       table deepens (up to ``max_depth``) when its best cycle waits for that tail or when the
-      tail's states pay unlike each other.
+      tail's states pay unlike each other. Tables are made again where what is believed of a state
+      may have moved, and all of them whenever plays have grown by a tenth.
     - *Plan.* A beam search over ``lookahead`` rounds. What the arms' last states are worth is added
       at the end: with a price per slot, each arm alone has a best cycle, and being closer to it is
       worth more. This keeps a short plan from being short-sighted. What that worth gets wrong could
@@ -269,7 +270,7 @@ class RotationUCB(OptimisticTables, Policy):
         """Let ``track`` have a plan, and return its first arm."""
         if self.stale:
             self._refresh()
-        alone = allowed is None and len(self._tracks) == 1 and self.commitment > 1
+        alone = allowed is None and len(self._tracks) == 1
         played = track.cache
         # A plan played to its end leads to the same next one every time.
         ended = alone and played is not None and track.at == len(track.block) > 0

@@ -4,8 +4,9 @@ Lay an arm's states on one axis: streaks from the longest to the first repeat, t
 Between two neighbours the pay changes with probability :math:`h`, one of a few hazards, and less
 between long rests (:math:`R h / r` beyond rest :math:`R`). Between two changes lies a *segment*,
 whose states share one pay, uniform on [0, 1]. A segment with :math:`n` rewards of sum :math:`s` has
-likelihood :math:`B(1 + s, 1 + n - s)`, so sums over all ways to cut the axis into segments take
-:math:`O(L^2)`.
+likelihood :math:`B(1 + s, 1 + n - s)`. Of states never seen all that matters is whether there is a
+change between the two seen around them; so sums over all ways to cut the axis into segments take
+:math:`O(L^2)` for :math:`L` states seen.
 
 How likely each hazard is beforehand is for whoever asks to say: arms that were seen can tell of
 those that were not.
