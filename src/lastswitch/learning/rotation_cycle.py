@@ -31,7 +31,7 @@ LONGEST = 48
 _SHORT, _FEW = 4, 3_000
 _EQUAL = 1e-9
 #: A cycle that pays this close to a bound on all schedules need not be bettered.
-CLOSED = 1e-6
+CLOSED = 1e-4
 _NEVER = -1_000_000
 
 

@@ -168,7 +168,7 @@ class OptimisticTables:
             moved = abs(self._paid[cell] / seen - mean) if seen > 0.0 else 0.0
             doubt = abs(self._value(cell) - mean)
             slight = moved + (now / then - 1.0) * doubt <= _SLIGHT
-            if slight and float(self.counts.sum()) < _GROWTH * self.made:
+            if slight and np.add.reduce(self.counts, axis=None) < _GROWTH * self.made:
                 self._limit_told[cell], self._limit_all[cell] = _GROWTH * seen, _GROWTH * now
                 return
         self.stale = True
