@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import betaln
@@ -79,7 +79,6 @@ def test_the_weights_are_those_of_all_ways_to_cut(cells, prior, first, even):
 
 @settings(max_examples=60, deadline=None)
 @given(seen_cells(), st.sampled_from([0.0, 0.5, 20.0, 500.0]), st.sampled_from([1, 5, 8]), priors())
-@example((np.array([0.0, 40.0, 75.0]), np.zeros(3), 1), 500.0, 1, EVEN)
 def test_the_index_is_where_looking_is_just_worth_its_price(cells, profit, arms, prior):
     """Newton's method finds what bisection on exact distributions finds."""
     n, s, streaks = cells

@@ -66,8 +66,7 @@ PROFIT = 4.0
 _SMALL = 2e-3
 _RARE = 1e-12
 _NEWTON_STEPS = 12
-#: Newton's method ends with a step as small as this and, where there is little doubt, as that.
-_CLOSE, _CLOSER, _PART = 1e-2, 1e-3, 0.2
+_CLOSE = 1e-2
 
 
 @inner
@@ -102,8 +101,7 @@ def _solve(
         u = max(u - step, mean)
         if u >= 1.0 - 1e-9:
             return 1.0
-        # What is left is of the order of the step's square, on the scale of the doubt there is.
-        if abs(step) < min(_CLOSE, _CLOSER + _PART * (u - mean)):
+        if abs(step) < _CLOSE:  # what is left is of the order of its square
             break
     return u
 
