@@ -269,3 +269,58 @@ def test_tables_stand_while_nothing_new_is_seen_and_fall_when_it_is():
     believed = steady.values
     assert 2 * play(steady, 2_000, 0.7) < play(surprised, 2_000, 0.0)
     assert np.abs(surprised.values - believed).max() > 2 * np.abs(steady.values - believed).max()
+
+
+@pytest.mark.parametrize("paid", [1.0, 0.75])
+def test_a_plan_followed_by_another_is_what_planning_anew_would_give(paid):
+    """What follows a plan is remembered with it; forgetting that changes no play."""
+    runs = []
+    for forget in (False, True):
+        policy = RotationUCB(4)
+        arms, rng = [], np.random.default_rng(5)
+        for _ in range(3_000):
+            pull = policy.ask()
+            arms.append(pull.arm)
+            policy.tell(pull.id, float(pull.tau > 2 and rng.random() < paid))
+            if forget:
+                policy.track().cache = None
+        runs.append(arms)
+    assert runs[0] == runs[1]
+
+
+def test_only_news_that_matters_has_tables_made_again():
+    """A state seen more often matters if its mean has moved, or all plays have grown, too."""
+    policy = RotationUCB(2)
+    for _ in range(3_000):
+        pull = policy.ask()
+        policy.tell(pull.id, float(pull.tau > 0))
+    policy.stale = False
+    cell = int(policy.counts.argmax())
+    policy.made = float(policy.counts.sum())
+    policy.basis.reshape(2, -1)[:, cell] = policy.counts.flat[cell], policy.sums.flat[cell]
+    policy.basis[1].flat[cell] /= policy.counts.flat[cell]
+    policy._grown(cell)
+    assert not policy.stale
+    assert policy.limits[0].flat[cell] == pytest.approx(1.1 * policy.counts.flat[cell])
+    for change in ("mean", "plays"):
+        other = RotationUCB(2)
+        other.resume(policy.snapshot())
+        if change == "mean":
+            other.basis[1].flat[cell] -= 0.02
+        else:
+            other.made /= 1.2
+        other._grown(cell)
+        assert other.stale
+
+
+def test_a_file_that_does_not_say_what_its_tables_were_made_of_is_read(tmp_path):
+    """Then they are made again sooner; what was seen and believed is there."""
+    policy = RotationUCB(3)
+    for _ in range(50):
+        policy.tell(policy.ask().id, 1.0)
+    snapshot = policy.snapshot()
+    del snapshot["learned"]["basis"]
+    again = RotationUCB(3)
+    again.resume(snapshot)
+    assert again.values.tolist() == policy.values.tolist()
+    assert [again.ask().arm for _ in range(30)]

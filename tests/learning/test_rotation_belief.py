@@ -1,22 +1,28 @@
 """The change-point posterior and the reservation index against their definitions."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import betaln
 from scipy.stats import beta
 
 from lastswitch.learning.beta_excess import excess
-from lastswitch.learning.rotation_belief import believe, believe_arms, believe_reference
+from lastswitch.learning.rotation_belief import (
+    believe,
+    believe_arms,
+    believe_reference,
+    stays_of,
+)
 from lastswitch.learning.rotation_segments import (
     HAZARDS,
     segment_likelihoods,
     segment_weights,
     segment_weights_reference,
+    staying,
 )
 
 
@@ -42,7 +48,8 @@ def priors():
 def index_of(n, s, streaks, profit, arms=2, hazards=EVEN):
     """Return the index and the mean of each cell."""
     values, means = np.ones(n.size), np.full(n.size, np.nan)
-    believe(n, s, streaks, profit, arms, hazards.copy(), values, means)
+    stays = stays_of(n.size, streaks, arms)
+    believe(n, s, streaks, profit, arms, stays, hazards.copy(), values, means)
     return values, means
 
 
@@ -51,16 +58,23 @@ def index_of(n, s, streaks, profit, arms=2, hazards=EVEN):
 def test_the_weights_are_those_of_all_ways_to_cut(cells, prior, first, even):
     """Forwards and backwards sum over the cuts what enumeration lists one by one."""
     n, s, streaks = cells
-    count, total = (np.concatenate([[0.0], np.cumsum(x[n > 0])]) for x in (n, s))
+    seen = np.flatnonzero(n)
+    count, total = (np.concatenate([[0.0], np.cumsum(x[seen])]) for x in (n, s))
     before = np.concatenate([[0], np.cumsum(n > 0)])
-    hazards = np.array(HAZARDS)
+    hazards, stays = np.array(HAZARDS), staying(np.array(HAZARDS), first + n.size, streaks, even)
+    expected, shares = segment_weights_reference(n, s, hazards, prior, streaks, first, even)
+    assume(seen.size)
     likely = segment_likelihoods(count, total)
-    weights, each = segment_weights(likely, before, hazards, prior, streaks, first, even)
-    expected = segment_weights_reference(n, s, hazards, prior, streaks, first, even)
-    assert weights == pytest.approx(expected[0], abs=1e-9)
-    assert each == pytest.approx(expected[1], abs=1e-9)
-    for place in range(n.size):  # every place lies in exactly one segment of a cut
-        assert weights[: place + 1, place:].sum() == pytest.approx(1.0)
+    weights, each = segment_weights(likely, seen + first, stays, prior)
+    by_seen = np.zeros((seen.size, seen.size))
+    for i, j in product(range(n.size), repeat=2):
+        if before[i] < before[j + 1]:  # it holds a state that was seen
+            by_seen[before[i], before[j + 1] - 1] += expected[i, j]
+    assert weights.sum(axis=0) == pytest.approx(by_seen, abs=1e-9)
+    assert each == pytest.approx(shares, abs=1e-9)
+    for place in range(seen.size):  # every state seen lies in exactly one segment of a cut
+        covering = weights[:, : place + 1, place:].sum(axis=(1, 2))
+        assert covering == pytest.approx(each)
 
 
 @settings(max_examples=60, deadline=None)

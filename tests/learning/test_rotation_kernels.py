@@ -12,7 +12,15 @@ from lastswitch.learning.rotation_lookahead import (
     state_keys,
 )
 from lastswitch.learning.rotation_price import best_cycle, potentials, price_slots
-from lastswitch.learning.rotation_tables import pooled, settle, wants_depth
+from lastswitch.learning.rotation_tables import (
+    STREAKS,
+    asking_depth,
+    due,
+    note_made,
+    pooled,
+    settle,
+    wants_depth,
+)
 from strategies import bandits, pays
 
 
@@ -161,3 +169,58 @@ def test_plays_still_out_count_at_the_mean_so_far():
 def test_a_tail_asks_for_depth_when_its_states_differ_or_are_waited_for(counts, sums, waits, asks):
     """The rule that deepens an arm's table."""
     assert wants_depth(np.array(counts, float), np.array(sums, float), 0, waits) is asks
+
+
+@st.composite
+def seen_states(draw, most=3):
+    """Draw counts, plays and sums by (arm, raw state), few of them seen."""
+    shape = draw(st.integers(1, most)), STREAKS + 6
+    size = shape[0] * shape[1]
+    number = st.sampled_from([0.0] * 3 + [1.0, 2.0, 3.0, 11.0, 40.0])
+    counts, out = (
+        np.array(draw(st.lists(number, min_size=size, max_size=size))).reshape(shape)
+        for _ in range(2)
+    )
+    share = np.array(draw(st.lists(st.floats(0, 1), min_size=size, max_size=size)))
+    return counts, counts + out, (counts + out) * share.reshape(shape)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seen_states(), seen_states(), st.data())
+def test_what_tables_were_made_of_says_when_they_are_due(then, now, data):
+    """An arm is due once a state of it has grown; of arms not made nothing is noted."""
+    arms = min(len(then[0]), len(now[0]))
+    (counts, n, s), (counts_now, n_now, _) = ([x[:arms] for x in seen] for seen in (then, now))
+    made = np.array(data.draw(st.lists(st.booleans(), min_size=arms, max_size=arms)))
+    limits, basis = np.full((2, 2, *n.shape), 7.0)
+    note_made(counts, n, s, made, 1.1, limits, basis)
+    assert (limits[:, ~made] == 7.0).all()
+    assert (basis[:, ~made] == 7.0).all()
+    assert limits[:, made] == pytest.approx(1.1 * np.stack([counts, n])[:, made])
+    assert basis[0, made] == pytest.approx(n[made])
+    assert basis[1, made] == pytest.approx((s / np.maximum(n, 1.0))[made])
+    told, played = 0.95 * limits
+    grown = (counts_now >= told) & (counts_now > 0) | (n_now >= played) & (n_now > 0)
+    assert due(counts_now, n_now, limits, 0.95).tolist() == grown.any(axis=1).tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(), seen_states(), st.floats(-0.5, 0.9), st.integers(1, 5))
+def test_arms_ask_for_depth_one_by_one(table, seen, price, most):
+    """All arms at once ask for what each asks for by itself, and none may be too deep."""
+    values, streaks, depths = table
+    arms = min(len(values), len(seen[0]))
+    n, s = seen[1][:arms], seen[2][:arms]
+    depth = int(depths[0])
+    asked = asking_depth(values, streaks, depths[:arms], most, price, n, s)
+    expected = [
+        depth < most
+        and wants_depth(
+            n[arm],
+            s[arm],
+            STREAKS + depth - 1,
+            best_cycle(values[arm], streaks, depth, price)[2] == depth,
+        )
+        for arm in range(arms)
+    ]
+    assert asked.tolist() == expected

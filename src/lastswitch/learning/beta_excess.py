@@ -33,10 +33,18 @@ def _continued(a: float, b: float, x: float) -> float:
     return total
 
 
-@jit
-def excess(a: float, b: float, log_beta: float, u: float) -> tuple[float, float]:
-    """Return E[(μ - u)₊] and P(μ > u) of a Beta(a, b) variable, 0 < u < 1."""
+@inner
+def excess_at(
+    a: float, b: float, log_beta: float, u: float, log_u: float, log_rest: float
+) -> tuple[float, float]:
+    """Return what :func:`excess` does, for those who know the logs of u and 1 - u."""
     n = a + b
+    if a == 1.0:
+        above = math.exp(b * log_rest)
+        return above * (1.0 - u) / n, above
+    if b == 1.0:
+        below = math.exp(a * log_u)
+        return max((a + u * below) / n - u, 0.0), 1.0 - below
     if n > _MANY and a > _BOTH and b > _BOTH:
         mean = a / n
         deviation = math.sqrt(mean * (1.0 - mean) / (n + 1.0))
@@ -44,13 +52,19 @@ def excess(a: float, b: float, log_beta: float, u: float) -> tuple[float, float]
         above = 0.5 * math.erfc(z * math.sqrt(0.5))
         density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
         return max(deviation * (density - z * above), 0.0), above
-    front = math.exp(a * math.log(u) + b * math.log1p(-u) - log_beta)
+    front = math.exp(a * log_u + b * log_rest - log_beta)
     if u < (a + 1.0) / (n + 2.0):
         above = 1.0 - front * _continued(a, b, u) / a
     else:
         above = front * _continued(b, a, 1.0 - u) / b
     # P(μ' > u) of Beta(a + 1, b) is P(μ > u) + front / a.
     return max(a / n * (above + front / a) - u * above, 0.0), above
+
+
+@jit
+def excess(a: float, b: float, log_beta: float, u: float) -> tuple[float, float]:
+    """Return E[(μ - u)₊] and P(μ > u) of a Beta(a, b) variable, 0 < u < 1."""
+    return excess_at(a, b, log_beta, u, math.log(u), math.log1p(-u))
 
 
 @inner

@@ -67,7 +67,7 @@ class SharedRotation(RotationUCB):
         cell = self._cell(arm, tau)
         self._out[cell] += 1.0
         if self._seen[cell] + self._out[cell] >= self._limit_all[cell]:
-            self.stale = True
+            self._grown(cell)
 
     def paid(self, arm: int, tau: int, reward: float | None) -> None:
         """Learn the reward of a play counted before; ``None`` if it will never come."""

@@ -13,7 +13,7 @@ from lastswitch.errors import PolicyError
 from lastswitch.learning.checks import check_cells, check_counted, check_like
 from lastswitch.learning.indices import INDICES
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.rotation_making import LOOK_AHEADS, OptimisticTables
+from lastswitch.learning.rotation_making import LOOK_AHEADS, OptimisticTables, Planned
 from lastswitch.learning.rotation_pooling import STRENGTHS, add_own, check_own
 from lastswitch.learning.rotation_prior import read_prior
 from lastswitch.learning.rotation_tables import STREAKS
@@ -44,7 +44,8 @@ class RotationUCB(OptimisticTables, Policy):
       (:mod:`lastswitch.learning.rotation_belief`); a longer streak is never believed to pay more.
       Tables start ``depth`` rests deep, their last entry pooling what is deeper, and an arm's
       table deepens (up to ``max_depth``) when its best cycle waits for that tail or when the
-      tail's states pay unlike each other.
+      tail's states pay unlike each other. Tables are made again where what is believed of a state
+      may have moved, and all of them whenever plays have grown by a tenth.
     - *Plan.* A beam search over ``lookahead`` rounds. What the arms' last states are worth is added
       at the end: with a price per slot, each arm alone has a best cycle, and being closer to it is
       worth more. This keeps a short plan from being short-sighted. What that worth gets wrong could
@@ -117,6 +118,7 @@ class RotationUCB(OptimisticTables, Policy):
         "depths",
         "values",
         "limits",
+        "basis",
         "hazards",
         "tables",
         "made",
@@ -221,19 +223,22 @@ class RotationUCB(OptimisticTables, Policy):
             if self.pooling != "all":
                 return self._choose_for(track, allowed)
             self._tick(track.now)
-        at, pace = track.at, self.commitment if len(self._tracks) == 1 else 1
-        if allowed is None and at < len(track.block) and (at % pace or self._stands(track)):
-            arm = track.block[at]
+        at, block = track.at, track.block
+        if (
+            at < len(block)
+            and allowed is None
+            and ((len(self._tracks) == 1 and at % self.commitment) or self._stands(track))
+        ):
+            arm = block[at]
             track.at = at + 1
         else:
-            block = self._plan(track, allowed, pace)
-            track.block = block if allowed is None and len(block) > 1 else ()
-            track.at, track.memory = 1, self.tables if len(block) > pace else None
-            arm = block[0]
-        cell = self._cell(arm, track.tau(arm))
-        self._out[cell] += 1.0
-        if self._seen[cell] + self._out[cell] >= self._limit_all[cell]:
-            self.stale = True
+            arm = self._begin(track, allowed)
+        tau = track.tau(arm)
+        cell = self._rests[arm] + tau if 0 < tau < self.max_depth else self._cell(arm, tau)
+        out = self._out[cell] + 1.0
+        self._out[cell] = out
+        if self._seen[cell] + out >= self._limit_all[cell]:
+            self._grown(cell)
         return arm
 
     def _choose_for(self, track: Track, allowed: Mask | None) -> int:
@@ -261,23 +266,44 @@ class RotationUCB(OptimisticTables, Policy):
             self._refresh()
         return bool(track.memory == self.tables)
 
+    def _begin(self, track: Track, allowed: Mask | None) -> int:
+        """Let ``track`` have a plan, and return its first arm."""
+        if self.stale:
+            self._refresh()
+        alone = allowed is None and len(self._tracks) == 1
+        played = track.cache
+        # A plan played to its end leads to the same next one every time.
+        ended = alone and played is not None and track.at == len(track.block) > 0
+        if ended and played.era == self._era and played.follows is not None:
+            plan: Planned = played.follows
+        else:
+            plan = self._plan(track, allowed)
+            if ended and played.era == self._era:
+                played.follows = plan
+        block = plan.arms
+        if alone and len(block) > 1:
+            track.block, track.cache = block, plan
+            track.memory = self.tables if len(block) > self.commitment else None
+        else:
+            track.block, track.cache, track.memory = (), None, None
+        track.at = 1
+        return block[0]
+
     def _refresh(self) -> None:
         """Make the tables anew, and see what the cycle pays on them that plans are measured by."""
         self._make_tables()
         self._measure()
 
-    def _plan(self, track: Track, allowed: Mask | None, pace: int) -> tuple[int, ...]:
-        """Return the arms to play next for ``track``, one if it does not plan alone."""
-        if self.stale:
-            self._refresh()
+    def _plan(self, track: Track, allowed: Mask | None) -> Planned:
+        """Return what to play next from where ``track`` stands."""
         cells = self._cells(track.state())
         key = (cells, allowed)
-        block = self._plans.get(key)
-        if block is None:
+        plan = self._plans.get(key)
+        if plan is None:
             if len(self._plans) >= _REMEMBERED:
                 self._plans.clear()
-            block = self._plans[key] = self._search(cells, allowed)
-        return block if pace > 1 else block[:1]
+            plan = self._plans[key] = Planned(self._search(cells, allowed), self._era)
+        return plan
 
     def _cells(self, state: list[int]) -> tuple[int, ...]:
         """Return the cell of the tables that each arm is in."""
@@ -298,15 +324,17 @@ class RotationUCB(OptimisticTables, Policy):
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
         """Add the reward to what its (arm, state) has paid."""
-        cell = self._cell(pull.arm, pull.tau)
-        self._out[cell] -= 1.0
-        count = self._seen[cell] + 1.0
-        self._seen[cell] = count
-        self._paid[cell] += reward
-        self._squared[cell] += reward * reward
-        if count >= self._limit_told[cell]:
-            self.stale = True
-        if self.pooling != "all":
+        _, arm, tau, _ = pull
+        cell = self._rests[arm] + tau if 0 < tau < self.max_depth else self._cell(arm, tau)
+        out, seen, paid, squared, limit = self._books
+        out[cell] -= 1.0
+        count = seen[cell] + 1.0
+        seen[cell] = count
+        paid[cell] += reward
+        squared[cell] += reward * reward
+        if count >= limit[cell]:
+            self._grown(cell)
+        if self._apart and self.pooling != "all":
             track = self._tracks[pull.subject]
             track.memory = track.memory or []
             add_own(track.memory, cell, reward)
@@ -332,6 +360,8 @@ class RotationUCB(OptimisticTables, Policy):
 
     def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was seen and believed."""
+        # Files of before it was kept on what tables were made: they are soon made again.
+        learned = {"basis": np.zeros_like(self.basis), **learned}
         depths = learned["depths"]
         check_like("depths", depths, self.depths)
         if not ((depths >= self.depth).all() and (depths <= self.max_depth).all()):
@@ -351,6 +381,8 @@ class RotationUCB(OptimisticTables, Policy):
             check_whole(name, learned[name], least, PolicyError, most)
         if self.values.min() < 0.0 or self.values.max() > 1.0 or self.limits.min() < 0.0:
             raise PolicyError("what is believed of a state must lie between 0 and 1.")
+        if self.basis.min() < 0.0:
+            raise PolicyError("what tables were made of must not be negative.")
         if self.hazards.min() < 0.0 or self.hazards.sum(axis=1).max() > 1.0 + 1e-9:
             raise PolicyError("how likely hazards are must be shares of one.")
         known = self.cycle >= 0

@@ -41,12 +41,13 @@ from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
 from lastswitch._kernels import inner, jit
-from lastswitch.learning.beta_excess import excess
+from lastswitch.learning.beta_excess import excess_at
 from lastswitch.learning.rotation_segments import (
     HAZARDS,
     segment_likelihoods,
     segment_weights,
     segment_weights_reference,
+    staying,
 )
 
 #: Changes are rarer, in proportion, beyond this rest, or beyond one that arms in turn have.
@@ -91,8 +92,9 @@ def _solve(
     u = start
     for _ in range(_NEWTON_STEPS):
         gap, slope = u - mean, 1.0
+        log_u, log_rest = math.log(u), math.log1p(-u)
         for k in range(kept):
-            more, above = excess(a[k], b[k], log_beta[k], u)
+            more, above = excess_at(a[k], b[k], log_beta[k], u, log_u, log_rest)
             gap -= scale[k] * more
             slope += scale[k] * above
         step = gap / slope
@@ -167,6 +169,50 @@ def _keep_parts(
     return kept
 
 
+@inner
+def _around(
+    weights: FloatArray,
+    stays: FloatArray,
+    seen: NDArray[np.int64],
+    place: int,
+    after: int,
+    together: FloatArray,
+) -> None:
+    """Weigh the components of a state never seen, with ``after`` states seen before its place.
+
+    It shares the segment of its neighbour seen on the left, on the right, of both, or of none.
+    Those of both are there already; others' rows and columns are overwritten.
+    """
+    states = seen.size
+    together[: after + 1, after] = 0.0
+    together[after, after:] = 0.0
+    for k in range(stays.shape[0]):
+        left, right = math.exp(stays[k, place] - stays[k, seen[after - 1]]), 0.0
+        if after < states:
+            right = math.exp(stays[k, seen[after]] - stays[k, place])
+        change = 1.0 - left * right
+        cut = 0.0
+        for i in range(after):
+            weight = weights[k, i, after - 1]
+            cut += weight
+            together[i, after] += weight * left * (1.0 - right) / change
+        for j in range(after, states):
+            together[after, j + 1] += weights[k, after, j] * right * (1.0 - left) / change
+        together[after, after] += cut * (1.0 - left) * (1.0 - right) / change
+
+
+@inner
+def _segments_of(weights: FloatArray) -> FloatArray:
+    """Return how likely a segment holds just the states seen from i to before j."""
+    ways, states, _ = weights.shape
+    together = np.zeros((states + 1, states + 1))
+    for k in range(ways):
+        for i in range(states):
+            for j in range(i, states):
+                together[i, j + 1] += weights[k, i, j]
+    return together
+
+
 @jit
 def believe(
     n: FloatArray,
@@ -174,6 +220,7 @@ def believe(
     streaks: int,
     profit: float,
     arms: int,
+    stays: FloatArray,
     hazards: FloatArray,
     values: FloatArray,
     means: FloatArray,
@@ -189,63 +236,68 @@ def believe(
     profit
         Later plays that would profit from a look at any one state; fewer do after a rest that is
         longer than ``arms`` in turn have, by as much as it is longer.
+    stays
+        How likely states of an arm pay alike, of :func:`stays_of`.
     hazards
         How likely each hazard is beforehand, and then how likely it is after all.
     values, means
         What to fill in. The values there are, such as those of last time, are where the search for
         the new ones starts; the closer they are the sooner it ends.
     """
-    first = n.size  # longer streaks than were ever seen tell nothing
-    for cell in range(n.size):
+    places, states = np.empty(n.size, np.int64), 0
+    count, total = np.zeros(n.size + 1), np.zeros(n.size + 1)  # over the states seen
+    for place in range(n.size):
+        cell = _cell_at(place, streaks)
         if n[cell] > 0.0:
-            first = min(first, _cell_at(cell, streaks))
-    for place in range(first):
-        values[_cell_at(place, streaks)] = 1.0
-    length = n.size - first
-    if length == 0:
+            count[states + 1] = count[states] + n[cell]
+            total[states + 1] = total[states] + min(max(s[cell], 0.0), n[cell])
+            places[states] = place
+            states += 1
+    if states == 0:
+        values[: n.size] = 1.0
         return
-    before, seen = np.zeros(length + 1, np.int64), 0
-    count, total = np.zeros(length + 1), np.zeros(length + 1)  # over the states seen
-    for p in range(length):
-        cell = _cell_at(p + first, streaks)
-        if n[cell] > 0.0:
-            count[seen + 1] = count[seen] + n[cell]
-            total[seen + 1] = total[seen] + min(max(s[cell], 0.0), n[cell])
-            seen += 1
-        before[p + 1] = seen
-    count, total = count[: seen + 1], total[: seen + 1]
+    seen, count, total = places[:states], count[: states + 1], total[: states + 1]
     even = max(_EVEN_RESTS, arms - _TURNS)
     likely = segment_likelihoods(count, total)
-    weights, hazards[:] = segment_weights(
-        likely, before, np.array(HAZARDS), hazards, streaks, first, even
-    )
+    weights, hazards[:] = segment_weights(likely, seen, stays, hazards)
     pay, deviation = _components(count, total)
-    together = np.zeros((seen + 1, seen + 1))
-    parts = np.empty((4, (seen + 1) ** 2 + 1))
-    for p in range(length):
-        cell, rest = _cell_at(p + first, streaks), p + first - streaks + 1
-        for j in range(p, length):  # segments that begin here
-            together[before[p], before[j + 1]] += weights[p, j]
-        if n[cell] > 0.0 or rest > _CURIOUS:
-            alone = _ALONE * min(1.0, even / max(rest, 1)) ** 2
-            later = profit / max(1.0, (rest + 1) / arms) / (1.0 + _TAUGHT * n[cell])
-            low, high = before[p], before[p + 1]
-            mean = 0.0
-            for i in range(low + 1):
-                for j in range(high, seen + 1):
-                    mean += together[i, j] * pay[i, j]
-            together[low, high] += alone
-            kept = _keep_parts(
-                together, pay, deviation, count, total, likely, low, high, later, mean, parts
-            )
-            together[low, high] -= alone
-            start = values[cell] if mean < values[cell] < 1.0 else mean
-            means[cell] = mean
-            values[cell] = _solve(mean, start, parts[0], parts[1], parts[2], parts[3], kept)
+    together = _segments_of(weights)
+    around, after = together.copy(), 0
+    parts = np.empty((4, (states + 1) ** 2 + 1))
+    for place in range(n.size):
+        cell, rest = _cell_at(place, streaks), place - streaks + 1
+        known = n[cell] > 0.0
+        if not known and (rest <= _CURIOUS or after == 0):
+            values[cell] = 1.0  # longer streaks than were ever seen tell nothing
+            continue
+        alone = _ALONE * min(1.0, even / max(rest, 1)) ** 2
+        later = profit / max(1.0, (rest + 1) / arms) / (1.0 + _TAUGHT * n[cell])
+        low, high, shares = after, after, around
+        if known:
+            high, shares = after + 1, together
         else:
-            values[cell] = 1.0
-        for i in range(p + 1):  # and those that end here
-            together[before[i], before[p + 1]] -= weights[i, p]
+            _around(weights, stays, seen, place, after, around)
+        mean = 0.0
+        for i in range(low + 1):
+            for j in range(high, states + 1):
+                mean += shares[i, j] * pay[i, j]
+        shares[low, high] += alone
+        kept = _keep_parts(
+            shares, pay, deviation, count, total, likely, low, high, later, mean, parts
+        )
+        shares[low, high] -= alone
+        start = values[cell] if mean < values[cell] < 1.0 else mean
+        means[cell] = mean
+        values[cell] = _solve(mean, start, parts[0], parts[1], parts[2], parts[3], kept)
+        if known:
+            around[after] = together[after]
+            after = high
+
+
+@jit
+def stays_of(cells: int, streaks: int, arms: int) -> FloatArray:
+    """Return by hazard how likely an arm's states pay alike, up to so many cells."""
+    return staying(np.array(HAZARDS), cells, streaks, max(_EVEN_RESTS, arms - _TURNS))
 
 
 @jit
@@ -264,14 +316,15 @@ def believe_arms(
     Also how likely each hazard is for each of them, nothing for an arm never seen; what is there of
     the others is what is known beforehand.
     """
-    means = np.empty(n.shape[1])
-    for arm in range(n.shape[0]):
+    arms = n.shape[0]
+    means, stays = np.empty(n.shape[1]), stays_of(n.shape[1], streaks, arms)
+    for arm in range(arms):
         if again[arm]:
             cells, own = streaks + depths[arm], hazards[arm]
             own[:] = 0.0
             own += (hazards.sum(axis=0) + _ALIKE / own.size) / (hazards.sum() + _ALIKE)
             seen = n[arm, :cells], s[arm, :cells]
-            believe(*seen, streaks, profit, n.shape[0], own, values[arm], means)
+            believe(*seen, streaks, profit, arms, stays, own, values[arm], means)
             if not n[arm, :cells].any():
                 own[:] = 0.0
 

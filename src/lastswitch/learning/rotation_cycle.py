@@ -30,6 +30,8 @@ LONGEST = 48
 #: All cycles of a length up to this are tried, and all changes of two places, if they are so few.
 _SHORT, _FEW = 4, 3_000
 _EQUAL = 1e-9
+#: A cycle that pays this close to a bound on all schedules need not be bettered.
+CLOSED = 1e-4
 _NEVER = -1_000_000
 
 
@@ -259,12 +261,18 @@ def _best_of_length(values: FloatArray, streaks: int, depths: IntArray, length: 
 
 @jit
 def search_cycle(
-    values: FloatArray, streaks: int, depths: IntArray, known: IntArray, plan: IntArray
+    values: FloatArray,
+    streaks: int,
+    depths: IntArray,
+    known: IntArray,
+    plan: IntArray,
+    bound: float,
 ) -> tuple[IntArray, float]:
     """Return the best cycle found and its pay.
 
     The search starts from the cycle ``known``, from the end of ``plan`` that is best as a cycle,
-    and from the best cycle of each short length, once and twice through.
+    and from the best cycle of each short length, once and twice through. It ends where the
+    ``bound`` says that there is nothing better.
     """
     n_arms = values.shape[0]
     last, run = np.empty(n_arms, np.int64), np.empty(n_arms, np.int64)
@@ -274,12 +282,12 @@ def search_cycle(
         if pay > pays + _EQUAL:
             found, pays = length, pay
     best, most = _polished(values, streaks, depths, plan[plan.size - found :])
-    if known.size > 0:
+    if known.size > 0 and most < bound - CLOSED:
         other, pay = _polished(values, streaks, depths, known)
         if pay > most + _EQUAL:
             best, most = other, pay
     for length in range(1, _SHORT + 1):
-        if n_arms**length > _FEW:
+        if n_arms**length > _FEW or most >= bound - CLOSED:
             break
         top = _best_of_length(values, streaks, depths, length)
         for times in range(1, 3):

@@ -15,7 +15,7 @@ from lastswitch.learning.checks import check_cells
 from lastswitch.learning.indices import INDICES, exploration_level, thompson
 from lastswitch.learning.policy import Mask
 from lastswitch.learning.rotation_belief import PROFIT, believe_arms
-from lastswitch.learning.rotation_cycle import LONGEST, cycle_pay, search_cycle
+from lastswitch.learning.rotation_cycle import CLOSED, LONGEST, cycle_pay, search_cycle
 from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
 from lastswitch.learning.rotation_pooling import (
     MOST_WEIGHED,
@@ -24,20 +24,23 @@ from lastswitch.learning.rotation_pooling import (
     mixed,
     own_tables,
 )
-from lastswitch.learning.rotation_price import best_cycle, price_slots
+from lastswitch.learning.rotation_price import price_slots
 from lastswitch.learning.rotation_prior import Prior, read_prior
 from lastswitch.learning.rotation_segments import HAZARDS
 from lastswitch.learning.rotation_tables import (
     STREAKS,
+    asking_depth,
     deeper,
+    due,
     gathered,
+    note_made,
     pooled,
     settle,
-    wants_depth,
 )
 from lastswitch.learning.tracks import Track
 
-#: Tables are made again when some state has been seen this much more often.
+#: Tables may be made again when some state was seen this much more often, and all are when all
+#: states together were.
 _GROWTH = 1.1
 #: Then those of other arms are made again too that are about as far.
 _NEARLY = 0.95
@@ -47,6 +50,19 @@ _SLIGHT = 5e-3
 _SOUGHT = 1.25
 #: How many look-aheads long the plan is in which a cycle is searched for.
 LOOK_AHEADS = 2
+
+
+class Planned:
+    """The arms of a plan, of which era it is, and what is planned to follow it, once known.
+
+    Plans of one era are made on the same tables and measured by the same cycle.
+    """
+
+    __slots__ = ("arms", "era", "follows")
+
+    def __init__(self, arms: tuple[int, ...], era: int) -> None:
+        self.arms, self.era = arms, era
+        self.follows: Planned | None = None
 
 
 class OptimisticTables:
@@ -76,6 +92,8 @@ class OptimisticTables:
         self.depths = np.full(self.n_arms, self.depth)
         self.values = np.ones((self.n_arms, self.streak_depth + self.depth))
         self.limits = np.zeros((2, *shape))
+        #: Of each state, when the tables of its arm were made: plays, and their mean.
+        self.basis = np.zeros((2, *shape))
         #: How likely each arm's curve changes how often, as its rewards and other arms say.
         self.hazards = np.zeros((self.n_arms, len(HAZARDS)))
         #: Which tables these are, whether they are outdated.
@@ -98,7 +116,9 @@ class OptimisticTables:
             setattr(self, name, np.vstack([table, np.zeros(table.shape[1])]))
         self.depths = np.append(self.depths, self.depth)
         self.values = np.vstack([self.values, np.ones(self.values.shape[1])])
-        self.limits = np.concatenate([self.limits, np.zeros_like(self.limits[:, :1])], axis=1)
+        for name in ("limits", "basis"):
+            tables = getattr(self, name)
+            setattr(self, name, np.concatenate([tables, np.zeros_like(tables[:, :1])], axis=1))
         self.hazards = np.vstack([self.hazards, np.zeros(len(HAZARDS))])
         if self.prior is not None:  # one row more, so that the arguments still go together
             self.prior = Prior(*(np.vstack([table, 0.0 * table[:1]]) for table in self.prior))
@@ -128,15 +148,39 @@ class OptimisticTables:
         plays = float(n.sum())
         again: NDArray[np.bool_] = np.ones(self.n_arms, np.bool_)
         if self.index == "reservation" and plays < _GROWTH * self.made:
-            told, played = _NEARLY * self.limits
-            grown = (self.counts >= told) & (self.counts > 0.0) | (n >= played) & (n > 0.0)
-            again = np.asarray(grown.any(axis=1))
+            again = due(self.counts, n, self.limits, _NEARLY)
         made = self._tabulate((n, s, q), again)
         if made.all():
             self.made = plays
-        self.limits[:, made] = _GROWTH * np.stack([self.counts[made], n[made]])
+        note_made(self.counts, n, s, made, _GROWTH, self.limits, self.basis)
         self.stale = False
-        self._bind_limits()
+
+    def _grown(self, cell: int) -> None:
+        """Hear that a state was seen so much more often; have tables made again if it matters.
+
+        It does if what is believed of the state would by now be more than slightly different: its
+        mean has moved, or much of its doubt is gone. Doubt of states that are not seen grows with
+        all plays, so with those all tables are made again.
+        """
+        then, mean = self._then[cell], self._mean[cell]
+        if self.index == "reservation" and self.memory is None and then > 0.0:
+            seen, now = self._seen[cell], self._seen[cell] + self._out[cell]
+            moved = abs(self._paid[cell] / seen - mean) if seen > 0.0 else 0.0
+            doubt = abs(self._value(cell) - mean)
+            slight = moved + (now / then - 1.0) * doubt <= _SLIGHT
+            if slight and np.add.reduce(self.counts, axis=None) < _GROWTH * self.made:
+                self._limit_told[cell], self._limit_all[cell] = _GROWTH * seen, _GROWTH * now
+                return
+        self.stale = True
+
+    def _value(self, cell: int) -> float:
+        """Return what is believed of the raw state kept in ``cell``."""
+        arm, state = divmod(cell, self.counts.shape[1])
+        last = self.streak_depth - 1
+        if state < STREAKS:
+            return float(self.values[arm, min(state, last)])
+        rest = min(state - STREAKS + 1, self._depth_list[arm])
+        return float(self.values[arm, last + rest])
 
     def _measure(self) -> None:
         """Know what the cycle that plans are measured by pays; search for a better one at times."""
@@ -144,16 +188,17 @@ class OptimisticTables:
         known, self._cycle = self.cycle[self.cycle >= 0], self.cycle[:0]
         if self._alive is not None:  # an arm that is retired would serve as a pause
             return
+        if known.size:
+            self._cycle_pay = cycle_pay(*tables, known, *np.empty((2, self.n_arms), np.int64))
         if known.size == 0 or self.memory is not None or self.made >= _SOUGHT * self.checked:
             self.checked = max(self.made, 1.0)
-            rested = np.full(self.n_arms, self.streak_depth)
-            plan = self._ahead(rested, None, LOOK_AHEADS * self.lookahead)
-            known, self._cycle_pay = search_cycle(*tables, known, plan)
-            self.cycle[:] = -1
-            self.cycle[: known.size] = known
-            self._plans.clear()
-        else:
-            self._cycle_pay = cycle_pay(*tables, known, *np.empty((2, self.n_arms), np.int64))
+            if known.size == 0 or self._cycle_pay < self._bound - CLOSED:
+                rested = np.full(self.n_arms, self.streak_depth)
+                plan = self._ahead(rested, None, LOOK_AHEADS * self.lookahead)
+                known, self._cycle_pay = search_cycle(*tables, known, plan, self._bound)
+                self.cycle[:] = -1
+                self.cycle[: known.size] = known
+                self._drop_plans()
         self._cycle = known
 
     def _ahead(self, cells: IntArray, allowed: Mask | None, rounds: int) -> IntArray:
@@ -224,7 +269,8 @@ class OptimisticTables:
             else:
                 level = exploration_level(counts, plays, states, self.alpha)
                 values = INDICES[self.index](counts, sums, squares, level)
-        values[self.retired] = 0.0
+        if self.retired:
+            values[self.retired] = 0.0
         streak = values[:, :streaks]
         np.minimum.accumulate(streak, axis=1, out=streak)
         return values
@@ -236,24 +282,30 @@ class OptimisticTables:
         tables = self.values, self.streak_depth, self.depths
         self._slot_price, self._bound = price_slots(*tables, self._worth)
         self._depth_list = self.depths.tolist()
+        self._drop_plans()
+
+    def _drop_plans(self) -> None:
+        """Forget the plans, which were made on other tables or by another cycle."""
         self._plans.clear()
+        self._era += 1
 
     def _deepen(self, n: FloatArray, s: FloatArray) -> NDArray[np.bool_]:
         """Deepen the tables of the arms whose data ask for it; return which were."""
-        asked = np.zeros(self.n_arms, np.bool_)
-        for arm, depth in enumerate(self._depth_list):
-            if depth < self.max_depth:
-                rest = best_cycle(self.values[arm], self.streak_depth, depth, self._slot_price)[2]
-                if wants_depth(n[arm], s[arm], STREAKS + depth - 1, rest == depth):
-                    self.depths[arm] = deeper(depth, self.max_depth)
-                    asked[arm] = True
+        asked = asking_depth(
+            self.values, self.streak_depth, self.depths, self.max_depth, self._slot_price, n, s
+        )
+        for arm in np.flatnonzero(asked).tolist() if asked.any() else ():
+            self.depths[arm] = deeper(self._depth_list[arm], self.max_depth)
         return asked
 
     def _bind(self) -> None:
         """Make views through which single entries are read and written without NumPy's cost."""
         self._seen, self._paid = _view(self.counts), _view(self.sums)
         self._squared, self._out = _view(self.squares), _view(self.pending)
-        self._plans: dict[tuple[tuple[int, ...], Mask | None], tuple[int, ...]] = {}
+        #: Where each arm's rests begin, for those who cannot wait for :meth:`_cell`.
+        self._rests = [self._cell(arm, 1) - 1 for arm in range(len(self.counts))]
+        self._plans: dict[tuple[tuple[int, ...], Mask | None], Planned] = {}
+        self._era = getattr(self, "_era", 0) + 1
         self._depth_list = self.depths.tolist()
         self._worth, self._slot_price, self._bound = self.values[:0], 0.0, 1.0
         self._cycle, self._cycle_pay = self.cycle[:0], 0.0
@@ -261,6 +313,8 @@ class OptimisticTables:
 
     def _bind_limits(self) -> None:
         self._limit_told, self._limit_all = _view(self.limits[0]), _view(self.limits[1])
+        self._then, self._mean = _view(self.basis[0]), _view(self.basis[1])
+        self._books = self._out, self._seen, self._paid, self._squared, self._limit_told
 
     def _cell(self, arm: int, tau: int) -> int:
         """Return where the raw state of ``arm`` is kept."""

@@ -160,7 +160,7 @@ class RuledRotationUCB(RotationUCB):
             cell = self._cell(arm, track.tau(arm))
             self._out[cell] += 1.0
             if self._seen[cell] + self._out[cell] >= self._limit_all[cell]:
-                self.stale = True
+                self._grown(cell)
 
     def grow(self, prior: Any) -> None:
         """Refuse a new arm, which the rules that are kept do not know."""

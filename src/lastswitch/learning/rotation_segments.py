@@ -4,8 +4,9 @@ Lay an arm's states on one axis: streaks from the longest to the first repeat, t
 Between two neighbours the pay changes with probability :math:`h`, one of a few hazards, and less
 between long rests (:math:`R h / r` beyond rest :math:`R`). Between two changes lies a *segment*,
 whose states share one pay, uniform on [0, 1]. A segment with :math:`n` rewards of sum :math:`s` has
-likelihood :math:`B(1 + s, 1 + n - s)`, so sums over all ways to cut the axis into segments take
-:math:`O(L^2)`.
+likelihood :math:`B(1 + s, 1 + n - s)`. Of states never seen all that matters is whether there is a
+change between the two seen around them; so sums over all ways to cut the axis into segments take
+:math:`O(L^2)` for :math:`L` states seen.
 
 How likely each hazard is beforehand is for whoever asks to say: arms that were seen can tell of
 those that were not.
@@ -43,40 +44,42 @@ def segment_likelihoods(n: FloatArray, s: FloatArray) -> FloatArray:
 
 
 @jit
-def segment_weights(
-    likely: FloatArray,
-    before: NDArray[np.int64],
-    hazards: FloatArray,
-    prior: FloatArray,
-    streaks: int,
-    first: int,
-    even: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Return how likely each segment, from one place on the axis to another, is one of the cut.
+def staying(hazards: FloatArray, places: int, streaks: int, even: int) -> FloatArray:
+    """Return by hazard and place the log-probability of no change from the first place to it.
 
-    And how likely each of the ``hazards`` is, which was ``prior`` beforehand.
-
-    ``likely`` is of :func:`segment_likelihoods`, and ``before[p]`` how many states before place p
-    were seen. The axis begins ``first`` places into the streaks. Changes are rarer beyond rest
-    ``even``.
+    The axis begins with ``streaks`` streaks, and changes are rarer beyond rest ``even``.
     """
-    length = before.size - 1
-    weights = np.zeros((length, length))
-    share = np.empty((hazards.size, length, length))
-    evidence = np.empty(hazards.size)
-    begins, stays, so_far = np.zeros(length), np.zeros(length), np.zeros(length + 1)
+    stays = np.zeros((hazards.size, places))
     for k in range(hazards.size):
-        for p in range(1, length):
-            hazard, rest = hazards[k], p + first - streaks
+        for place in range(1, places):
+            hazard, rest = hazards[k], place - streaks
             if rest > even:
                 hazard *= even / rest
-            begins[p] = math.log(hazard)
-            stays[p] = stays[p - 1] + math.log1p(-hazard)
-        for j in range(length):
-            most = -np.inf
+            stays[k, place] = stays[k, place - 1] + math.log1p(-hazard)
+    return stays
+
+
+@jit
+def segment_weights(
+    likely: FloatArray, seen: NDArray[np.int64], stays: FloatArray, prior: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return by hazard how likely it is, and a segment holds just the i-th to j-th state seen.
+
+    And how likely each hazard is, which was ``prior`` beforehand. States never seen tell nothing,
+    so all ways to cut them are summed up by whether there is a change between two that were.
+
+    ``likely`` is of :func:`segment_likelihoods`, ``seen`` are the places of the states seen, and
+    ``stays`` is of :func:`staying`.
+    """
+    states, ways = seen.size, stays.shape[0]
+    share, evidence = np.zeros((ways, states, states)), np.empty(ways)
+    leads, so_far = np.empty(states), np.empty(states)
+    for k in range(ways):
+        leads[0] = -stays[k, seen[0]]
+        for j in range(states):
+            here, most = stays[k, seen[j]], -np.inf
             for i in range(j + 1):
-                pays = likely[before[i], before[j + 1]]
-                share[k, i, j] = so_far[i] + begins[i] + stays[j] - stays[i] + pays
+                share[k, i, j] = leads[i] + likely[i, j + 1]
                 most = max(most, share[k, i, j])
             total = 0.0
             for i in range(j + 1):
@@ -84,22 +87,24 @@ def segment_weights(
                 total += share[k, i, j]
             for i in range(j + 1):
                 share[k, i, j] /= total
-            so_far[j + 1] = most + math.log(total)
-        evidence[k] = so_far[length]
+            so_far[j] = most + here + math.log(total)
+            if j + 1 < states:
+                after = stays[k, seen[j + 1]]
+                leads[j + 1] = so_far[j] + math.log(-math.expm1(after - here)) - after
+        evidence[k] = so_far[states - 1]
     evidence = prior * np.exp(evidence - evidence.max())
     evidence /= evidence.sum()
-    ends = np.empty(length)
-    for k in range(hazards.size):
+    ends = np.empty(states)
+    for k in range(ways):
         # Backwards: a segment that ends here begins where `share` says.
         ends[:] = 0.0
-        ends[length - 1] = evidence[k]
-        for j in range(length - 1, -1, -1):
+        ends[states - 1] = evidence[k]
+        for j in range(states - 1, -1, -1):
             for i in range(j + 1):
-                weight = ends[j] * share[k, i, j]
-                weights[i, j] += weight
+                share[k, i, j] *= ends[j]
                 if i > 0:
-                    ends[i - 1] += weight
-    return weights, evidence
+                    ends[i - 1] += share[k, i, j]
+    return share, evidence
 
 
 def segment_weights_reference(
@@ -113,7 +118,9 @@ def segment_weights_reference(
 ) -> tuple[FloatArray, FloatArray]:
     """Say what :func:`segment_weights` means: list every cut of the axis, weigh it, add it up.
 
-    ``n`` and ``s`` are by place, not cumulative.
+    Weights are of segments from one place to another, states never seen included, whatever the
+    hazard. ``n`` and ``s`` are by place, not cumulative, and the axis begins ``first`` places into
+    the streaks.
     """
     length, cuts = n.size, []
     for k, hazard in enumerate(hazards):

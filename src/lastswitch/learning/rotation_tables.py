@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._kernels import jit
+from lastswitch.learning.rotation_price import best_cycle
 
 #: Streak states kept apart in memory.
 STREAKS = 16
@@ -150,6 +151,65 @@ def wants_depth(
             if n[state] * surprise > _UNLIKE:
                 return True
     return False
+
+
+@jit
+def asking_depth(
+    values: NDArray[np.float64],
+    streaks: int,
+    depths: NDArray[np.int64],
+    most: int,
+    price: float,
+    n: NDArray[np.float64],
+    s: NDArray[np.float64],
+) -> NDArray[np.bool_]:
+    """Tell which arms' tables should be deeper, and may be: see :func:`wants_depth`."""
+    asked = np.zeros(depths.size, np.bool_)
+    for arm in range(depths.size):
+        depth = depths[arm]
+        if depth < most:
+            rest = best_cycle(values[arm], streaks, depth, price)[2]
+            asked[arm] = wants_depth(n[arm], s[arm], STREAKS + depth - 1, rest == depth)
+    return asked
+
+
+@jit
+def due(
+    counts: NDArray[np.float64],
+    n: NDArray[np.float64],
+    limits: NDArray[np.float64],
+    nearly: float,
+) -> NDArray[np.bool_]:
+    """Tell of which arms some state was seen, or played, about as often as the limits say."""
+    found = np.zeros(n.shape[0], np.bool_)
+    for arm in range(n.shape[0]):
+        for state in range(n.shape[1]):
+            told, played = counts[arm, state], n[arm, state]
+            if (told > 0.0 and told >= nearly * limits[0, arm, state]) or (
+                played > 0.0 and played >= nearly * limits[1, arm, state]
+            ):
+                found[arm] = True
+    return found
+
+
+@jit
+def note_made(
+    counts: NDArray[np.float64],
+    n: NDArray[np.float64],
+    s: NDArray[np.float64],
+    made: NDArray[np.bool_],
+    growth: float,
+    limits: NDArray[np.float64],
+    basis: NDArray[np.float64],
+) -> None:
+    """Note of the arms whose tables were made how much was seen, and when to look again."""
+    for arm in range(n.shape[0]):
+        if made[arm]:
+            for state in range(n.shape[1]):
+                limits[0, arm, state] = growth * counts[arm, state]
+                limits[1, arm, state] = growth * n[arm, state]
+                basis[0, arm, state] = n[arm, state]
+                basis[1, arm, state] = s[arm, state] / max(n[arm, state], 1.0)
 
 
 def deeper(depth: int, most: int) -> int:
