@@ -6,8 +6,7 @@ import math
 
 from lastswitch._kernels import inner, jit
 
-#: A Beta distribution of this many rewards, that many of each kind, is taken for a normal one,
-#: but for its skewness.
+#: A Beta distribution of this many rewards, that many of each kind, is taken for a normal one.
 _MANY, _BOTH = 40.0, 4.0
 _TINY = 1e-300
 
@@ -52,10 +51,7 @@ def excess_at(
         z = (u - mean) / deviation
         above = 0.5 * math.erfc(z * math.sqrt(0.5))
         density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-        # The first term of Edgeworth's series: a sixth of the skewness.
-        skewed = density * (b - a) * math.sqrt((n + 1.0) / (a * b)) / (3.0 * (n + 2.0))
-        more = deviation * (density - z * above + skewed * z)
-        return max(more, 0.0), min(max(above + skewed * (z * z - 1.0), 0.0), 1.0)
+        return max(deviation * (density - z * above), 0.0), above
     front = math.exp(a * log_u + b * log_rest - log_beta)
     if u < (a + 1.0) / (n + 2.0):
         above = 1.0 - front * _continued(a, b, u) / a

@@ -67,7 +67,6 @@ _SMALL = 2e-3
 _RARE = 1e-12
 _NEWTON_STEPS = 12
 _CLOSE = 1e-2
-_NEARLY = 1e-2
 
 
 @inner
@@ -102,9 +101,7 @@ def _solve(
         u = max(u - step, mean)
         if u >= 1.0 - 1e-9:
             return 1.0
-        # What is left is of the order of its square; and, as no slope is below 1, within the gap,
-        # which a short step down a steep slope may not have closed.
-        if abs(step) < _CLOSE and abs(gap) < _NEARLY:
+        if abs(step) < _CLOSE:  # what is left is of the order of its square
             break
     return u
 
