@@ -334,7 +334,7 @@ class RotationUCB(OptimisticTables, Policy):
         squared[cell] += reward * reward
         if count >= limit[cell]:
             self._grown(cell)
-        if self._apart and self.pooling != "all":
+        if self.pooling != "all":
             track = self._tracks[pull.subject]
             track.memory = track.memory or []
             add_own(track.memory, cell, reward)

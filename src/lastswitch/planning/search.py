@@ -4,7 +4,8 @@ Most problems are soon over: subgradient prices, a beam that widens a few times,
 the same slots taken together in pairs. For what is then still open the prices are moved by a
 bundle method, better blocks come from planning a few arms anew, and the bound from one product
 that takes in arm after arm, while arcs that no better block can use are deleted. With a time limit
-the same is tried for a lower aim first: that nothing is much better than the incumbent.
+the same is tried for a lower aim, too: that nothing is much better than the incumbent. With very
+many arms that comes first.
 """
 
 from __future__ import annotations
