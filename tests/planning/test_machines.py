@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lastswitch._arrays import FloatArray
 from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.automata import Automata, block_automata
@@ -16,7 +17,7 @@ from lastswitch.planning.beam import Beam
 from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.certified import solve
 from lastswitch.planning.fixing import fixed
-from lastswitch.planning.machines import as_machines, compact
+from lastswitch.planning.machines import Machines, as_machines, compact
 from lastswitch.planning.neighbourhood import Neighbourhoods, bar
 from lastswitch.planning.params import SearchParams
 from lastswitch.planning.prices import Prices
@@ -24,6 +25,9 @@ from lastswitch.planning.products import BINS, TooLarge, estimated, merged, regr
 from lastswitch.planning.selection import COMPARED, kth_largest
 from lastswitch.planning.walking import Walk
 from planning.planning_cases import problems
+
+#: What a way through a machine is worth, and its moves: idling in a state, or pulling along an arc.
+Way = tuple[float, tuple[tuple[str, int], ...]]
 
 
 def futures(automata: Automata) -> int:
@@ -122,6 +126,50 @@ def test_a_product_tightens_the_bound_and_keeps_it_true(problem: BlockProblem) -
     assert both is not None
     assert len(both.root) == len(machines.root) - 1
     assert best - scale <= Prices(both, prices.price).bound <= prices.bound + scale
+
+
+def ways(machines: Machines, s: int, price: FloatArray, t: int = 0) -> list[Way]:
+    """List every way from a state to the end: what it is worth, and the moves it takes."""
+    if t == len(price):
+        return [(float(machines.final[s - machines.lo[t]]), ())]
+    moves = [(0.0, ("idle", s), int(machines.idle[s]))] if machines.idle[s] >= 0 else []
+    for a in range(machines.arc[s], machines.arc[s + 1]):
+        moves.append((machines.gain[a] - price[t], ("pull", a), int(machines.nxt[a])))
+    return [
+        (pay + worth, (move, *taken))
+        for pay, move, after in moves
+        for worth, taken in ways(machines, after, price, t + 1)
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems, share=st.floats(0.0, 1.0))
+def test_a_product_has_the_ways_that_beat_the_floor_and_no_other_moves(
+    problem: BlockProblem, share: float
+) -> None:
+    """Every pair of ways without a slot in common that is worth enough, listed one by one."""
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    if len(machines.root) < 2 or problem.length > 6:
+        return
+    prices = Prices(machines)
+    alone = [ways(machines, int(root), prices.price) for root in machines.root[:2]]
+    together = [
+        one + other
+        for (one, these), (other, those) in product(*alone)
+        if all("idle" in (a[0], b[0]) for a, b in zip(these, those, strict=True))
+    ]
+    others = prices.bound - prices.worth[machines.root[:2]].sum()
+    if not together:
+        return
+    least = min(together) + share * (max(together) - min(together))
+    least += 1e-7 * max(1.0, abs(least))  # no way is worth just that
+    both = merged(prices, 0, 1, 1, floor=least + others, limit=20_000)
+    kept = [] if both is None else ways(both, int(both.root[0]), prices.price)
+    found = sorted(worth for worth, _ in kept if worth > least)
+    assert found == pytest.approx(sorted(worth for worth in together if worth > least))
+    needed = {move for worth, moves in kept if worth > least for move in moves}
+    assert {move for _, moves in kept for move in moves} == needed
 
 
 def test_a_product_beyond_its_limit_is_refused() -> None:

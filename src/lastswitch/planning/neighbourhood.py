@@ -17,7 +17,6 @@ from lastswitch._random import stream
 from lastswitch.planning.automata import Automata, StateArray
 from lastswitch.planning.beam import Beam
 from lastswitch.planning.bundle import Bundle
-from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import compact
 from lastswitch.planning.params import DEFAULT, SearchParams
 
@@ -102,11 +101,11 @@ class Neighbourhoods:
         work = steps * machines.size
         prices = Bundle(machines, price[slots], params=self.params)
         prices.descend(floor, steps)
-        left = None if prices.bound <= floor else fixed(prices, floor)
-        if left is None:
+        if prices.bound <= floor:
             return None, work
-        prices = Bundle(left, prices.price, params=self.params)
-        beam = Beam(left, self.automata.twins[arms], width, prices.worth, prices.price, self.params)
+        beam = Beam(
+            *(machines, self.automata.twins[arms], width, prices.worth, prices.price, self.params)
+        )
         beam.run(floor, 1 << 40)
         work += width * len(slots) * len(arms)
         value, node = beam.best()
@@ -123,24 +122,25 @@ class Neighbourhoods:
         """
         n_arms, d = claims.shape
         held = np.bincount(block, minlength=n_arms)
+        holds = held.tolist()
         self._turn += 1
         if self._turn % 3 == 0:
-            order = self._rng.permutation(n_arms)
+            order = self._rng.permutation(n_arms).tolist()
         elif self._turn % 3 == 1:
             near = np.argsort(np.abs(np.arange(d) - self._rng.integers(d)), kind="stable")
-            order = block[near][np.sort(np.unique(block[near], return_index=True)[1])]
+            order = list(dict.fromkeys(block[near].tolist()))
         else:
             takes = block == np.arange(n_arms)[:, None]
             unlike = np.abs(claims - takes).sum(axis=1)
-            order = np.argsort(-unlike * self._rng.random(n_arms), kind="stable")
+            order = np.argsort(-unlike * self._rng.random(n_arms), kind="stable").tolist()
         shares = self.params.free_shares
         target = max(2, min(self._slots, int(d * shares[self._turn // 3 % len(shares)])))
         chosen: list[int] = []
         free = 0
-        for arm in order.tolist():
-            if 0 < held[arm] <= target - free and len(chosen) < self._arms:
+        for arm in order:
+            if 0 < holds[arm] <= target - free and len(chosen) < self._arms:
                 chosen.append(arm)
-                free += held[arm]
+                free += holds[arm]
         others = np.flatnonzero(held == 0)
         if len(others):
             want = claims[others].sum(axis=1) + 0.1 * self._rng.random(len(others))
@@ -150,7 +150,9 @@ class Neighbourhoods:
     def _freed(self, block: IntArray, claims: FloatArray) -> Part | None:
         """Return some arms on the slots they hold; None if that is nothing, or too much."""
         arms = self._chosen(block, claims)
-        slots = np.flatnonzero(np.isin(block, arms))
+        taken = np.zeros(len(claims), np.bool_)
+        taken[arms] = True
+        slots = np.flatnonzero(taken[block])
         if len(arms) < 2 or len(slots) < 2:
             return None
         # Twins next to each other, as the beam wants them.

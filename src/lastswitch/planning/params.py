@@ -81,11 +81,16 @@ class SearchParams:
         state. In short blocks it is wider, as it then proves more: with this many slots as wide as
         there are states per machine, and else by the fourth power.
     aim_gap, aim_share, aim_least
-        With a time limit, while the gap is larger than the first, proofs aim at a share of it. An
-        aim that is too low is raised half-way to the bound, while that is at least the last share
-        of the gap below it.
-    close_from
-        States a product may have at first where ``large`` problems have a time limit.
+        While the gap is larger than the first, proofs may aim at a share of it: usually, and for
+        ``large`` problems. An aim that is too low is raised half-way to the bound, while that is
+        at least the last share of the gap below it.
+    close_size, close_after
+        With a time limit and more slots times arms than the first, a product that would have more
+        states than the second is not grown further: a proof is out of reach, lower aims are not.
+    close_from, close_walk, close_gap
+        States a product may have at first where proofs aim lower, the share of all work that goes
+        into better blocks (both usually, and for ``large`` problems), and the gap from which on
+        the product is grown for a proof after all.
     free_tries, free_arms, free_slots, free_shares, free_states, free_more
         Arms are planned anew until that has failed this often per arm: at most so many arms and
         slots at a time, shares of all slots in turn, and no more if they have too many states.
@@ -170,19 +175,23 @@ class SearchParams:
     merge_width: float = 0.01
     merge_slots: float = 28.0
     aim_gap: float = 1e-3
-    aim_share: float = 0.5
+    aim_share: tuple[float, float] = (0.75, 0.5)
     aim_least: float = 0.04
-    close_from: int = 300_000
+    close_size: int = 600
+    close_after: int = 250_000
+    close_from: tuple[int, int] = (100_000, 300_000)
+    close_walk: tuple[float, float] = (0.3, 0.5)
+    close_gap: float = 3e-3
     free_tries: int = 2
     free_slots: int = 60
     free_shares: tuple[float, ...] = (0.6, 0.75, 0.9)
     free_more: float = 1.25
     free_arms: int = 16
     free_states: int = 200_000
-    free_steps: int = 25
-    free_width: int = 100
+    free_steps: int = 20
+    free_width: int = 60
     walk_from: tuple[int, int] = (40_000_000, 300_000_000)
-    walk_share: tuple[float, float] = (0.15, 0.5)
+    walk_share: tuple[float, float] = (0.05, 0.5)
     shake_tries: int = 5
     shakes: int = 20
     shake_slots: int = 3

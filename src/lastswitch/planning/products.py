@@ -103,6 +103,7 @@ def merged(
     root[one] = n
     ends = slice(pairs.begin[d], count)
     final = m.final[pairs.left[ends] - m.lo[d]] + m.final[pairs.right[ends] - m.lo[d]]
+    delete_pairs(prices.price, final, slack, pairs, moves, n, n_arcs, np.empty(count))
     both = Machines(
         lo=np.stack([m.lo, n + pairs.begin[:-1]]),
         hi=np.stack([m.hi, n + pairs.begin[1:]]),
@@ -313,6 +314,42 @@ def pair_states(
         moves.idle[x], moves.arc[x] = -1, n_arcs + arcs
     moves.arc[count] = n_arcs + arcs
     return True
+
+
+@bare
+def delete_pairs(
+    price: FloatArray,
+    final: FloatArray,
+    slack: float,
+    pairs: Pairs,
+    moves: Moves,
+    n: int,
+    n_arcs: int,
+    worth: FloatArray,
+) -> None:
+    """Set to -1 every move of a pair that no way worth more than ``slack`` takes.
+
+    When pairs are listed, what is ahead of them is known as if both went on alone; together they
+    are worth less. ``final`` is what the last pairs are worth, ``worth`` room for that of all. New
+    states and arcs are numbered from ``n`` and ``n_arcs`` on.
+    """
+    d, begin = len(price), pairs.begin
+    for x in range(len(final)):
+        worth[begin[d] + x] = final[x]
+    for t in range(d - 1, -1, -1):
+        for x in range(index(begin[t]), index(begin[t + 1])):
+            least, best = slack - pairs.reached[x], -np.inf
+            if moves.idle[x] >= 0:
+                best = worth[index(moves.idle[x] - n)]
+                if best <= least:
+                    moves.idle[x], best = -1, -np.inf
+            for a in range(index(moves.arc[x] - n_arcs), index(moves.arc[x + ONE] - n_arcs)):
+                way = moves.gain[a] - price[t] + worth[index(moves.nxt[a] - n)]
+                if way <= least:
+                    moves.nxt[a] = -1
+                elif way > best:
+                    best = way
+            worth[x] = best
 
 
 @bare_inner

@@ -80,6 +80,10 @@ class Search(Improving):
         if self.large and self.hurried:
             self._pass(lineup, width)
             self._close_in(lineup, most)
+        elif self.hurried and self.automata.n_arms * d > params.close_size:
+            self._trim(lineup)
+            self._grow(lineup, params.close_after)
+            self._close_in(lineup, most)
         least, tried = params.grow_from[self.large], None
         while True:
             self._trim(lineup)
@@ -88,7 +92,8 @@ class Search(Improving):
             if work >= least and tried != (limit, self.value):
                 tried = limit, self.value
                 self._grow(lineup, limit)
-                self._aim(lineup, limit)
+                if self.left() < params.merge_left * limit:  # no time for such a product again
+                    self._aim(lineup, limit)
             if self.left() < min(width, self._widest(lineup)) * d * len(lineup.members):
                 self.walk(lineup, 1.0)
             self._pass(lineup, width)
@@ -101,11 +106,13 @@ class Search(Improving):
         A product that need not prove much is small. Those of one turn may be larger than those of
         the turn before.
         """
-        limit = self.params.close_from
+        params, limit = self.params, self.params.close_from[self.large]
         while limit < most:
             self._trim(lineup)
             self._aim(lineup, limit)
-            self.walk(lineup, self.params.walk_share[True])
+            if self.bound - self.value < params.close_gap * abs(self.value):
+                self._grow(lineup, limit)
+            self.walk(lineup, params.close_walk[self.large])
             limit *= 2
 
     def _pass(self, lineup: Lineup, width: int) -> None:
@@ -342,7 +349,7 @@ class Search(Improving):
         params, too_low = self.params, False
         while not too_low and self.bound - self.value > params.aim_gap * abs(self.value):
             gap = self.bound - self.value
-            copy = lineup.bundled(self.value + params.aim_share * gap)
+            copy = lineup.bundled(self.value + params.aim_share[self.large] * gap)
             with contextlib.suppress(Reached):
                 self._trim(copy, math.inf)
                 self._grow(copy, limit)
