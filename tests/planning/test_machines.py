@@ -348,7 +348,7 @@ def test_a_beam_used_again_does_what_a_new_one_does(
     beam.run(-np.inf, 1 << 40)
     prices.price[:] = np.random.default_rng(seed).random(problem.length)
     prices.restart()
-    beam.start(prices.price)
+    beam.start()
     other = Beam(machines, np.arange(len(machines.root)), width, prices.worth, prices.price)
     for each in (beam, other):
         each.run(-np.inf, 1 << 40)

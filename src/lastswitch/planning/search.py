@@ -371,7 +371,7 @@ class Search(Improving):
                 *(prices.machines, lineup.twins, width, prices.worth, prices.price, self.params)
             )
         else:
-            beam.start(prices.price)
+            beam.start()
         floor = self.give_up(lineup) if floor is None else floor
         while not beam.run(floor, self.params.slice):
             self.lower(lineup, beam.open_bound())
