@@ -45,6 +45,8 @@ class Automata(NamedTuple):
     twins
         Vector (K,): arms with the same label are alike, so that the search treats blocks that
         only swap them as one. A hint: any labels that tell unlike arms apart are correct.
+    facts
+        What :meth:`survey` returns, if a builder found it on the way; no pay is then -0.0.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Automata(NamedTuple):
     final: FloatArray
     root: StateArray
     twins: IntArray
+    facts: FloatArray | None = None
 
     @classmethod
     def of(
@@ -110,6 +113,24 @@ class Automata(NamedTuple):
             state = after
         return total + float(self.final[state - self.offset[-2]].sum())
 
+    def survey(self) -> FloatArray:
+        """Return the best pay of each slot, the best end, the largest size, what is forbidden.
+
+        The size is that of a pay or an end. The last entry is 1 if some move is forbidden, else 0.
+
+        Examples
+        --------
+        >>> Automata.of(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
+        ...             final=[-0.75], root=[0]).survey()
+        array([ 0.5 , -0.75,  0.75,  0.  ])
+        """
+        end = self.offset[-2]
+        idle, pull, pay = self.idle[:end], self.pull[:end], self.pay[:end]
+        best = np.maximum.reduceat(np.where(pull >= 0, pay, -np.inf), self.offset[:-2])
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in (pay[pull >= 0], self.final))
+        forbidden = min(idle.min(), pull.min()) < 0
+        return np.array([*best, self.final.max(), largest, forbidden])
+
     def greedy(self) -> IntArray | None:
         """Return a block in no time: the best pay in each slot; None where that leads nowhere.
 
@@ -148,11 +169,13 @@ def block_automata(problem: BlockProblem) -> Automata:
     0.2
     """
     rest, streak, end_rest, end_streak, unplayed = _tables(problem)
-    twins = _alike(rest)
-    if twins != list(range(len(rest))):  # some rest curves are equal: look closer
-        twins = _alike(np.hstack([rest, streak, end_rest, end_streak, problem.allowed.T]))
+    twins = _all_different(len(rest))
+    if len(set(rest[:, 0].tolist())) < len(rest) > len(set(_alike(rest))):  # look closer
+        rows = np.hstack([rest, streak, end_rest, end_streak, problem.allowed.T])
+        twins = np.array(_alike(rows))
     tables = (_flat(rest), _flat(streak), _flat(end_rest), _flat(end_streak), unplayed)
-    return _spelt(problem, tables, np.array(twins))
+    facts = np.empty(problem.length + 3)
+    return _spelt(problem, tables, twins, facts)._replace(facts=facts)
 
 
 def plain_automata(problem: BlockProblem) -> Automata:
@@ -165,7 +188,8 @@ def plain_automata(problem: BlockProblem) -> Automata:
 
     Not pulled yet; that, rested, in a run; and the same at the end.
     """
-    return _spelt(problem, _tables(problem), _all_different(problem.n_arms))
+    n_arms, length = problem.first.shape
+    return _spelt(problem, _tables(problem), _all_different(n_arms), _unread(length))
 
 
 def count_states(problem: BlockProblem) -> int:
@@ -217,6 +241,12 @@ def _all_different(n_arms: int) -> IntArray:
     return np.arange(n_arms)
 
 
+@lru_cache(maxsize=16)
+def _unread(length: int) -> FloatArray:
+    """Return where facts go that nobody reads."""
+    return np.empty(length + 3)
+
+
 def _alike(rows: FloatArray) -> list[int]:
     """Return for each row the first one equal to it."""
     seen: dict[bytes, int] = {}
@@ -225,7 +255,7 @@ def _alike(rows: FloatArray) -> list[int]:
 
 def _flat(table: FloatArray) -> FloatArray:
     """Return ``table`` without the columns at its end that repeat the one before."""
-    if table.shape[1] == 1 or (table[:, -1] != table[:, -2]).any():
+    if table.shape[1] == 1 or any(one != other for one, other in table[:, -2:].tolist()):
         return table
     changes = np.flatnonzero((table[:, 1:] != table[:, :-1]).any(axis=0))
     columns = int(changes[-1]) + 2 if len(changes) else 1
@@ -250,8 +280,10 @@ def _count(n_arms: int, length: int, rests: int, runs: int, before: int) -> tupl
     return sum(states), states[-1]
 
 
-def _spelt(problem: BlockProblem, tables: _Tables, twins: IntArray) -> Automata:
-    """Return the automata of a block problem with every memory spelt out."""
+def _spelt(
+    problem: BlockProblem, tables: _Tables, twins: IntArray, facts: FloatArray
+) -> Automata:
+    """Return the automata of a block problem with every memory spelt out; note down the facts."""
     n, n_end = _sizes(problem, tables)
     automata = Automata(
         offset=np.empty(problem.length + 2, np.int64),
@@ -265,6 +297,7 @@ def _spelt(problem: BlockProblem, tables: _Tables, twins: IntArray) -> Automata:
     spell_out(
         *(problem.first, *tables, problem.run, problem.allowed, problem.distinct_start),
         *automata[:6],
+        facts,
     )
     return automata
 
@@ -286,12 +319,16 @@ def spell_out(
     pay: FloatArray,
     final: FloatArray,
     root: StateArray,
+    facts: FloatArray,
 ) -> None:
     """Spell out, per slot and arm: not pulled yet (0); rested 1..M; in a run of 1..S.
 
     ``M`` and ``S`` are where the tables end (beyond, they hold their last column), or the slots
     so far. (A named tuple takes a microsecond longer to hand over than its arrays, which counts
     for the smallest blocks; and `min` takes longer to compile than the loop it is in.)
+
+    ``facts`` are those of :meth:`Automata.survey` where nothing is forbidden. A slot's pays are
+    those of the slot before and a few new ones, so that hardly any need to be looked at.
     """
     K, d = first.shape
     R, S, end_R, end_S = rest.shape[1], streak.shape[1], end_rest.shape[1], end_streak.shape[1]
@@ -300,48 +337,59 @@ def spell_out(
     before = 0  # the longest run before the block
     for i in range(K):
         before = run[i] if run[i] > before else before
-    n, next_n = 0, 1 + (before if before < most_run else most_run)
-    M, next_M = 0, 0
+    M, n, next_M, next_n = 0, 0, 0, 1 + (before if before < most_run else most_run)
     offset[0], offset[1] = 0, K * next_n
+    later, largest, forbidden = -np.inf, 0.0, 0.0  # later: the best of all pulls but first ones
     for t in range(d):
         M, n = next_M, next_n  # rests to remember in this slot, and memories in all
         next_M = t + 1 if t + 1 < most_rest else most_rest
         runs = t + 1 + before
         next_n = 1 + next_M + (runs if runs < most_run else most_run)
         offset[t + 2] = offset[t + 1] + K * next_n
-        choices = 0
+        choices, top = 0, -np.inf
         for i in range(K):
             choices += allowed[t, i]
         for i in range(K):
-            there = offset[t + 1] + i * next_n
-            for x in range(n):
-                s = offset[t] + i * n + x
-                # The memory after a slot of rest, the run after a pull, what the pull pays.
+            s, there = offset[t] + i * n, offset[t + 1] + i * next_n
+            ran = there + next_M  # so many more is the state after a run
+            row = 1 + run[i] if t == 0 else 1
+            idle[s], pull[s] = there, ran + (row if row < most_run else most_run)
+            pay[s] = first[i, t] + 0.0  # -0.0 becomes 0.0: equal pays, equal bits
+            for x in range(1, M + 1):
+                idle[s + x], pull[s + x] = there + (x + 1 if x < most_rest else x), ran + 1
+                pay[s + x] = rest[i, (x if x < R else R) - 1] + 0.0
+            for r in range(1, n - M):
+                idle[s + M + r], pull[s + M + r] = there + 1, ran + (r + 1 if r < most_run else r)
+                pay[s + M + r] = streak[i, (r if r < S else S) - 1] + 0.0
+            for k in range(n if before > 0 else 3):
+                x = k if before > 0 or k == 0 else (M if k == 1 else n - 1)
+                gain = pay[s + x]
+                largest = max(largest, abs(gain))
                 if x == 0:
-                    rested, row, gain = 0, 1, first[i, t]
-                    if t == 0:
-                        row += run[i]
-                elif x <= M:
-                    rested, row = (x + 1 if x < most_rest else x), 1
-                    gain = rest[i, (x if x < R else R) - 1]
+                    top = max(top, gain)
                 else:
-                    rested, row = 1, x - M + 1
-                    gain = streak[i, (x - M if x - M < S else S) - 1]
-                idle[s], pull[s], pay[s] = -1, -1, 0.0
-                if choices > 1 or not allowed[t, i]:  # the only arm of a slot may not idle
-                    idle[s] = there + rested
-                if allowed[t, i] and not (distinct and t == 1 and x > M):
-                    pull[s] = there + next_M + (row if row < most_run else most_run)
-                    pay[s] = gain
-    M, n, end = next_M, next_n, offset[d]
+                    later = max(later, gain)
+            lone, again = choices == 1, distinct and t == 1
+            if lone or again or not allowed[t, i]:
+                forbidden = 1.0
+                for x in range(n):
+                    if allowed[t, i] and lone:  # the only arm of a slot may not idle
+                        idle[s + x] = -1
+                    if not allowed[t, i] or (again and x > M):
+                        pull[s + x], pay[s + x] = -1, 0.0
+        facts[t] = max(top, later)
+    M, n, end, top = next_M, next_n, offset[d], -np.inf
     for i in range(K):
         root[i] = i * (offset[1] // K)
         for x in range(n):
             s = i * n + x
             idle[end + s], pull[end + s], pay[end + s] = -1, -1, 0.0
             if x == 0:
-                final[s] = end_unplayed[i]
+                worth = end_unplayed[i]
             elif x <= M:
-                final[s] = end_rest[i, (x if x < end_R else end_R) - 1]
+                worth = end_rest[i, (x if x < end_R else end_R) - 1]
             else:
-                final[s] = end_streak[i, (x - M if x - M < end_S else end_S) - 1]
+                worth = end_streak[i, (x - M if x - M < end_S else end_S) - 1]
+            final[s] = worth + 0.0
+            top, largest = max(top, worth), max(largest, abs(worth))
+    facts[d], facts[d + 1], facts[d + 2] = top, largest, forbidden
