@@ -327,8 +327,7 @@ def spell_out(
     so far. (A named tuple takes a microsecond longer to hand over than its arrays, which counts
     for the smallest blocks; and `min` takes longer to compile than the loop it is in.)
 
-    ``facts`` are those of :meth:`Automata.survey` where nothing is forbidden. A slot's pays are
-    those of the slot before and a few new ones, so that hardly any need to be looked at.
+    ``facts`` become those of :meth:`Automata.survey`.
     """
     K, d = first.shape
     R, S, end_R, end_S = rest.shape[1], streak.shape[1], end_rest.shape[1], end_streak.shape[1]
@@ -337,9 +336,10 @@ def spell_out(
     before = 0  # the longest run before the block
     for i in range(K):
         before = run[i] if run[i] > before else before
-    M, n, next_M, next_n = 0, 0, 0, 1 + (before if before < most_run else most_run)
+    n, next_n = 0, 1 + (before if before < most_run else most_run)
+    M, next_M = 0, 0
     offset[0], offset[1] = 0, K * next_n
-    later, largest, forbidden = -np.inf, 0.0, 0.0  # later: the best of all pulls but first ones
+    forbidden, least, most = 0.0, 0.0, 0.0
     for t in range(d):
         M, n = next_M, next_n  # rests to remember in this slot, and memories in all
         next_M = t + 1 if t + 1 < most_rest else most_rest
@@ -350,34 +350,34 @@ def spell_out(
         for i in range(K):
             choices += allowed[t, i]
         for i in range(K):
-            s, there = offset[t] + i * n, offset[t + 1] + i * next_n
-            ran = there + next_M  # so many more is the state after a run
-            row = 1 + run[i] if t == 0 else 1
-            idle[s], pull[s] = there, ran + (row if row < most_run else most_run)
-            pay[s] = first[i, t] + 0.0  # -0.0 becomes 0.0: equal pays, equal bits
-            for x in range(1, M + 1):
-                idle[s + x], pull[s + x] = there + (x + 1 if x < most_rest else x), ran + 1
-                pay[s + x] = rest[i, (x if x < R else R) - 1] + 0.0
-            for r in range(1, n - M):
-                idle[s + M + r], pull[s + M + r] = there + 1, ran + (r + 1 if r < most_run else r)
-                pay[s + M + r] = streak[i, (r if r < S else S) - 1] + 0.0
-            for k in range(n if before > 0 else 3):
-                x = k if before > 0 or k == 0 else (M if k == 1 else n - 1)
-                gain = pay[s + x]
-                largest = max(largest, abs(gain))
+            there = offset[t + 1] + i * next_n
+            for x in range(n):
+                s = offset[t] + i * n + x
+                # The memory after a slot of rest, the run after a pull, what the pull pays.
                 if x == 0:
-                    top = max(top, gain)
+                    rested, row, gain = 0, 1, first[i, t]
+                    if t == 0:
+                        row += run[i]
+                elif x <= M:
+                    rested, row = (x + 1 if x < most_rest else x), 1
+                    gain = rest[i, (x if x < R else R) - 1]
                 else:
-                    later = max(later, gain)
-            lone, again = choices == 1, distinct and t == 1
-            if lone or again or not allowed[t, i]:
-                forbidden = 1.0
-                for x in range(n):
-                    if allowed[t, i] and lone:  # the only arm of a slot may not idle
-                        idle[s + x] = -1
-                    if not allowed[t, i] or (again and x > M):
-                        pull[s + x], pay[s + x] = -1, 0.0
-        facts[t] = max(top, later)
+                    rested, row = 1, x - M + 1
+                    gain = streak[i, (x - M if x - M < S else S) - 1]
+                idle[s], pull[s], pay[s] = -1, -1, 0.0
+                if choices > 1 or not allowed[t, i]:  # the only arm of a slot may not idle
+                    idle[s] = there + rested
+                else:
+                    forbidden = 1.0
+                if allowed[t, i] and not (distinct and t == 1 and x > M):
+                    pull[s] = there + next_M + (row if row < most_run else most_run)
+                    pay[s] = gain + 0.0  # -0.0 becomes 0.0: equal pays, equal bits
+                    top = gain if gain > top else top
+                    least = gain if gain < least else least
+                else:
+                    forbidden = 1.0
+        facts[t] = top
+        most = top if top > most else most
     M, n, end, top = next_M, next_n, offset[d], -np.inf
     for i in range(K):
         root[i] = i * (offset[1] // K)
@@ -391,5 +391,7 @@ def spell_out(
             else:
                 worth = end_streak[i, (x - M if x - M < end_S else end_S) - 1]
             final[s] = worth + 0.0
-            top, largest = max(top, worth), max(largest, abs(worth))
-    facts[d], facts[d + 1], facts[d + 2] = top, largest, forbidden
+            top = worth if worth > top else top
+            least = worth if worth < least else least
+    most = top if top > most else most
+    facts[d], facts[d + 1], facts[d + 2] = top, most if most > -least else -least, forbidden

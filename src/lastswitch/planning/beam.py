@@ -192,10 +192,17 @@ def advance(
 ) -> bool:
     """Run the beam until the end of the block (True) or until ``budget`` children (False)."""
     d, width, room = len(ways.parent), cursor[WIDTH], len(found.bound)
-    if cursor[SLOT] < 0:
-        begin(m, guide, nodes, cursor, ledger)
     t, node, n_nodes = cursor[SLOT], cursor[NODE], cursor[NODES]
     count, places, most_children = cursor[CANDIDATES], cursor[PLACES], cursor[CHILDREN]
+    if t < 0:
+        t, node, n_nodes, count = 0, 0, 1, 0
+        guide.ahead[d] = 0.0
+        for u in range(d, 0, -1):
+            guide.ahead[u - 1] = guide.ahead[u] + guide.price[u - 1]
+        for i in range(len(m.root)):
+            nodes.states[0, 0, i] = m.root[i]
+        nodes.value[0, 0], nodes.bound[0, 0] = 0.0, np.inf
+        ledger[DROPPED] = ledger[CUT] = -np.inf
     while t < d:
         if node == 0:  # a table of twice the children this slot may have, or all of it
             places = 1
@@ -234,19 +241,6 @@ def advance(
         if total > ledger[BEST]:
             ledger[BEST], cursor[NODE] = total, node
     return True
-
-
-@bare_inner
-def begin(m: Machines, guide: Guide, nodes: Nodes, cursor: IntArray, ledger: FloatArray) -> None:
-    """Write down the one node of the first slot, and what the prices ahead of each slot sum to."""
-    guide.ahead[len(guide.price)] = 0.0
-    for t in range(len(guide.price) - 1, -1, -1):
-        guide.ahead[t] = guide.ahead[t + 1] + guide.price[t]
-    for i in range(len(m.root)):
-        nodes.states[0, 0, i] = m.root[i]
-    nodes.value[0, 0], nodes.bound[0, 0] = 0.0, np.inf
-    cursor[SLOT], cursor[NODE], cursor[NODES], cursor[CANDIDATES] = 0, 0, 1, 0
-    ledger[DROPPED], ledger[CUT] = -np.inf, -np.inf
 
 
 @hot
