@@ -191,11 +191,13 @@ class Search(Improving):
         Return the next width.
         """
         params = self.params
+        large = lineup.machines.size >= params.trim_from
         beam = self._beam(lineup, params.scout)
-        for steps in params.steps:
+        for more, steps in enumerate(params.steps, 1 - len(params.steps)):
             self._descend(lineup, steps)
-            self._beam(lineup, params.scout, beam=beam)
-        if lineup.machines.size >= params.trim_from:
+            if more or large:  # else the first pass is next, and finds as much
+                self._beam(lineup, params.scout, beam=beam)
+        if large:
             self._load(stages.ready_to_widen)
             self._trim(lineup)
         lineup.prices.slow_down(params.more_theta)
