@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -120,8 +120,8 @@ class Beam:
         """
         self.ledger[FLOOR] = floor
         over: bool = advance(
-            *(self.machines, self.guide, self.nodes, self.ways, self.found),
-            *(self.scratch, self.pair, self.cursor, self.ledger, budget),
+            *(budget, self.scratch, self.pair, self.cursor, self.ledger),
+            *(*self.machines, *self.guide, *self.nodes, *self.ways, *self.found),
         )
         return over
 
@@ -179,18 +179,19 @@ def _state_keys(n: int) -> KeyArray:
 
 @bare
 def advance(
-    m: Machines,
-    guide: Guide,
-    nodes: Nodes,
-    ways: Ways,
-    found: Found,
+    budget: int,
     scratch: FloatArray,
     pair: StateArray,
     cursor: IntArray,
     ledger: FloatArray,
-    budget: int,
+    *parts: Any,
 ) -> bool:
-    """Run the beam until the end of the block (True) or until ``budget`` children (False)."""
+    """Run the beam until the end of the block (True) or until ``budget`` children (False).
+
+    The ``parts`` are those of machines, a guide, nodes, ways and what is found, in turn.
+    """
+    m, guide, nodes = Machines(*parts[:9]), Guide(*parts[9:14]), Nodes(*parts[14:17])
+    ways, found = Ways(*parts[17:20]), Found(*parts[20:])
     d, width, room = len(ways.parent), cursor[WIDTH], len(found.bound)
     t, node, n_nodes = cursor[SLOT], cursor[NODE], cursor[NODES]
     count, places, most_children = cursor[CANDIDATES], cursor[PLACES], cursor[CHILDREN]

@@ -8,7 +8,7 @@ first, in which no two states have the same future.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,7 +186,7 @@ def _merged(
     size = 1 << int(2 * len(lo) * np.maximum.reduce(hi - lo, axis=None)).bit_length()
     book = Book(np.zeros(n, np.bool_), np.empty(n, np.int32), np.empty(size, np.int32))
     cursor = np.array([0, d + 1, 0, 0])
-    while not merge_states(old, new, book, hopeless, slack, cursor, SLICE):
+    while not merge_states(slack, SLICE, cursor, *old, *new, *book, *hopeless):
         if pause is not None:
             pause()
     root = book.label[machines.root]
@@ -231,22 +231,18 @@ _NOTHING = np.empty(0)
 
 
 @bare
-def merge_states(
-    old: Machines,
-    new: Machines,
-    book: Book,
-    hopeless: Hopeless,
-    slack: float,
-    cursor: IntArray,
-    budget: int,
-) -> bool:
+def merge_states(slack: float, budget: int, cursor: IntArray, *parts: Any) -> bool:
     """Write the minimal machines into ``new``; return whether that is done within ``budget``.
 
     First the states some path from a root visits are marked as seen, and hopeless arcs are set to
     -1. Then, from the last slot backwards, each of them is written down in terms of the classes it
     leads to and looked up in a hash table, whose hits are compared in full. Its label becomes its
     class, -1 for dead ends. ``old`` has a row of ranges for every part of its states.
+
+    The ``parts`` are those of the old machines, the new ones, the book, and what is hopeless.
     """
+    old, new = Machines(*parts[:9]), Machines(*parts[9:18])
+    book, hopeless = Book(*parts[18:21]), Hopeless(*parts[21:])
     d = old.lo.shape[1] - 1
     if cursor[MARKED] == 0:
         new.arc[0] = 0

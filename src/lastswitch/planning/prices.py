@@ -7,7 +7,7 @@ bring this bound down to that of the arc-flow linear program.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,7 @@ class Prices:
 
     def descend(self, target: float, steps: int) -> None:
         """Take up to ``steps`` subgradient steps towards a bound of ``target``."""
-        descend(self.machines, self.descent, self.pace, target, steps)
+        descend(target, steps, *self.machines, *self.descent, *self.pace)
 
 
 def best_pays(machines: Machines) -> FloatArray:
@@ -159,7 +159,7 @@ def best_pays(machines: Machines) -> FloatArray:
 
 
 @bare
-def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int) -> None:
+def descend(target: float, steps: int, *parts: Any) -> None:
     """Lower the bound, sum of prices + sum of the roots' worth, over the prices.
 
     Deflected Polyak steps: theta (L - target) / |dir|^2 along dir = g + beta dir, the deflection
@@ -167,7 +167,10 @@ def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int
     ``patience`` steps without progress theta shrinks and the search goes back to the best prices.
     A last sweep, unless the best prices were the last, leaves their ``worth``. A negative count of
     stalls means: stop. A negative theta means: begin anew at the best prices.
+
+    The ``parts`` are those of machines, a descent and a pace, in turn.
     """
+    m, descent, pace = Machines(*parts[:9]), Descent(*parts[9:18]), Pace(*parts[18:])
     price, trial, memo = descent.price, descent.trial, descent.memo
     d = len(price)
     theta, stalls, lowest = memo[THETA], memo[STALLS], memo[BEST]
