@@ -280,18 +280,16 @@ def _count(n_arms: int, length: int, rests: int, runs: int, before: int) -> tupl
     return sum(states), states[-1]
 
 
-def _spelt(
-    problem: BlockProblem, tables: _Tables, twins: IntArray, facts: FloatArray
-) -> Automata:
+def _spelt(problem: BlockProblem, tables: _Tables, twins: IntArray, facts: FloatArray) -> Automata:
     """Return the automata of a block problem with every memory spelt out; note down the facts."""
-    n, n_end = _sizes(problem, tables)
+    (n, n_end), (n_arms, length) = _sizes(problem, tables), problem.first.shape
     automata = Automata(
-        offset=np.empty(problem.length + 2, np.int64),
+        offset=np.empty(length + 2, np.int64),
         idle=np.empty(n, np.int32),
         pull=np.empty(n, np.int32),
         pay=np.empty(n),
         final=np.empty(n_end),
-        root=np.empty(problem.n_arms, np.int32),
+        root=np.empty(n_arms, np.int32),
         twins=twins,
     )
     spell_out(

@@ -120,8 +120,8 @@ class Beam:
         """
         self.ledger[FLOOR] = floor
         over: bool = advance(
-            *(budget, self.scratch, self.pair, self.cursor, self.ledger),
-            *(*self.machines, *self.guide, *self.nodes, *self.ways, *self.found),
+            *(budget, *self.machines, *self.guide, *self.nodes, *self.ways, *self.found),
+            *(self.scratch, self.pair, self.cursor, self.ledger),
         )
         return over
 
@@ -178,20 +178,15 @@ def _state_keys(n: int) -> KeyArray:
 
 
 @bare
-def advance(
-    budget: int,
-    scratch: FloatArray,
-    pair: StateArray,
-    cursor: IntArray,
-    ledger: FloatArray,
-    *parts: Any,
-) -> bool:
+def advance(budget: int, *parts: Any) -> bool:
     """Run the beam until the end of the block (True) or until ``budget`` children (False).
 
-    The ``parts`` are those of machines, a guide, nodes, ways and what is found, in turn.
+    The ``parts`` are those of machines, a guide, nodes, ways and what is found, then scratch
+    space for bounds and for a pair of nodes, the cursor and the ledger.
     """
     m, guide, nodes = Machines(*parts[:9]), Guide(*parts[9:14]), Nodes(*parts[14:17])
-    ways, found = Ways(*parts[17:20]), Found(*parts[20:])
+    ways, found = Ways(*parts[17:20]), Found(*parts[20:27])
+    scratch, pair, cursor, ledger = parts[27:]
     d, width, room = len(ways.parent), cursor[WIDTH], len(found.bound)
     t, node, n_nodes = cursor[SLOT], cursor[NODE], cursor[NODES]
     count, places, most_children = cursor[CANDIDATES], cursor[PLACES], cursor[CHILDREN]

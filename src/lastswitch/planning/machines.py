@@ -168,7 +168,7 @@ def _merged(
     n, n_arcs, d = len(machines.idle), len(machines.nxt), machines.length
     lo, hi = machines.lo.reshape(-1, d + 1), machines.hi.reshape(-1, d + 1)
     # Pays are handed over as their bits, which can be hashed.
-    old = Machines(
+    old = (
         *(lo, hi, machines.idle, machines.arc, machines.nxt, machines.gain.view(np.uint64)),
         *(machines.who, machines.final.view(np.uint64), machines.root),
     )

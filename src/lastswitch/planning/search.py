@@ -137,9 +137,9 @@ class Search(Improving):
             if facts[-1] == 0.0:
                 self._plain = self._free = True
                 self._load(stages.ready_to_hurry)
-                machines = as_machines(a)  # nothing is forbidden, so there are no dead ends
-                self.measure(machines, facts.item(-2))
-                return machines, facts[:-3], facts.item(-3)
+                plain = as_machines(a)  # nothing is forbidden, so there are no dead ends
+                self.measure(plain, facts.item(-2))
+                return plain, facts[:-3], facts.item(-3)
         self._load(stages.ready_to_widen)
         machines = compact(a, self.pause)
         if machines is None:
