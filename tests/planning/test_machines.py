@@ -98,7 +98,6 @@ def test_any_prices_bound_every_block(problem: BlockProblem, steps: int) -> None
 def test_the_facts_noted_on_the_way_are_those_of_a_survey(problem: BlockProblem) -> None:
     """Spelling out tables notes down what looking through the states finds."""
     automata = block_automata(problem)
-    assert automata.facts is not None
     assert np.array_equal(automata.facts, automata.survey())
     for part in (automata.pay, automata.final):
         assert not np.signbit(part[part == 0.0]).any()

@@ -46,7 +46,8 @@ class Automata(NamedTuple):
         Vector (K,): arms with the same label are alike, so that the search treats blocks that
         only swap them as one. A hint: any labels that tell unlike arms apart are correct.
     facts
-        What :meth:`survey` returns, if a builder found it on the way; no pay is then -0.0.
+        What :meth:`survey` returns, if a builder found it on the way (no pay is then -0.0); else
+        empty.
 
     Examples
     --------
@@ -65,7 +66,7 @@ class Automata(NamedTuple):
     final: FloatArray
     root: StateArray
     twins: IntArray
-    facts: FloatArray | None = None
+    facts: FloatArray = np.empty(0)
 
     @classmethod
     def of(

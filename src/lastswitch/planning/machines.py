@@ -133,9 +133,9 @@ def as_machines(automata: Automata) -> Machines:
         idle=a.idle,
         arc=_NUMBERS[: n + 1] if few else np.arange(n + 1),
         nxt=a.pull,
-        gain=a.pay + 0.0 if a.facts is None else a.pay,  # -0.0 becomes 0.0: equal pays, equal bits
+        gain=a.pay if len(a.facts) else a.pay + 0.0,  # -0.0 becomes 0.0: equal pays, equal bits
         who=_ZEROS[:n] if few else np.zeros(n, np.int32),
-        final=a.final + 0.0 if a.facts is None else a.final,
+        final=a.final if len(a.facts) else a.final + 0.0,
         root=a.root,
     )
 

@@ -133,7 +133,7 @@ class Search(Improving):
             self.deadline = -math.inf  # no time for this many: a greedy block is the answer
         self.pause()
         if a.length * a.n_arms <= self.params.large:
-            facts = a.survey() if a.facts is None else a.facts
+            facts = a.facts if len(a.facts) else a.survey()
             if facts[-1] == 0.0:
                 self._plain = self._free = True
                 self._load(stages.ready_to_hurry)
