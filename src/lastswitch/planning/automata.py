@@ -366,15 +366,13 @@ def spell_out(
                 idle[s], pull[s], pay[s] = -1, -1, 0.0
                 if choices > 1 or not allowed[t, i]:  # the only arm of a slot may not idle
                     idle[s] = there + rested
-                else:
-                    forbidden = 1.0
                 if allowed[t, i] and not (distinct and t == 1 and x > M):
                     pull[s] = there + next_M + (row if row < most_run else most_run)
                     pay[s] = gain + 0.0  # -0.0 becomes 0.0: equal pays, equal bits
                     top = gain if gain > top else top
                     least = gain if gain < least else least
-                else:
-                    forbidden = 1.0
+        if choices == 1 or choices < K or (distinct and t == 1):
+            forbidden = 1.0
         facts[t] = top
         most = top if top > most else most
     M, n, end, top = next_M, next_n, offset[d], -np.inf
