@@ -17,7 +17,7 @@ from lastswitch.planning.beam import Beam
 from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.certified import solve
 from lastswitch.planning.fixing import fixed
-from lastswitch.planning.machines import Machines, as_machines, compact
+from lastswitch.planning.machines import Machines, as_machines, compact, minimal
 from lastswitch.planning.neighbourhood import Neighbourhoods, bar
 from lastswitch.planning.params import SearchParams
 from lastswitch.planning.prices import Prices
@@ -96,6 +96,69 @@ def test_any_prices_bound_every_block(problem: BlockProblem, steps: int) -> None
     before = prices.bound
     prices.descend(best, steps)
     assert best - 1e-7 <= prices.bound <= before
+
+
+@given(problem=problems)
+def test_the_facts_noted_on_the_way_are_those_of_a_survey(problem: BlockProblem) -> None:
+    """Spelling out tables notes down what looking through the states finds."""
+    automata = block_automata(problem)
+    assert np.array_equal(automata.facts, automata.survey())
+    for part in (automata.pay, automata.final):
+        assert not np.signbit(part[part == 0.0]).any()
+
+
+def without_hopeless_arcs(prices: Prices, floor: float) -> Machines:
+    """Return the machines with hopeless arcs set to -1: the reference, state by state."""
+    m, price, worth = prices.machines, prices.price.tolist(), prices.worth.tolist()
+    left, slack = m._replace(idle=m.idle.copy(), nxt=m.nxt.copy()), floor - prices.bound
+    reached = {root: -worth[root] for root in m.root.tolist()}
+    for t in range(m.length):
+        for s in range(m.lo[t], m.hi[t]):
+            ways = [(left.idle, s, 0.0)]
+            ways += [(left.nxt, a, float(m.gain[a]) - price[t]) for a in range(*m.arc[s : s + 2])]
+            for moves, move, earned in ways:
+                after = int(moves[move])
+                way = reached.get(s, -np.inf) + earned
+                if after < 0 or way + worth[after] <= slack:
+                    moves[move] = -1
+                else:
+                    reached[after] = max(way, reached.get(after, -np.inf))
+    return left
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems, share=st.floats(0.5, 1.0), steps=st.integers(0, 30))
+def test_deleting_arcs_is_what_it_is_state_by_state(
+    problem: BlockProblem, share: float, steps: int
+) -> None:
+    """One pass of the kernel deletes and merges as two plain ones do, and changes nothing else."""
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    prices = Prices(machines)
+    prices.descend(0.5 * prices.bound, steps)
+    floor = share * prices.bound
+    before = [part.copy() for part in machines]
+    expected, left = minimal(without_hopeless_arcs(prices, floor)), fixed(prices, floor)
+    assert all(map(np.array_equal, before, machines))
+    assert (left is None) == (expected is None)
+    if left is not None and expected is not None:
+        assert all(map(np.array_equal, left, expected))
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems, width=st.integers(1, 9))
+def test_the_best_of_a_beam_is_worth_what_its_block_is(problem: BlockProblem, width: int) -> None:
+    """The kernel sums up, and finds the way back to, a block of that value."""
+    automata = block_automata(problem)
+    machines = compact(automata)
+    assert machines is not None
+    prices = Prices(machines)
+    beam = Beam(machines, np.arange(len(machines.root)), width, prices.worth, prices.price)
+    assert beam.run(-np.inf, 1 << 40)
+    value, node = beam.best()
+    if node >= 0:
+        arms, _ = beam.way_to(node)
+        assert value == pytest.approx(automata.value(arms), rel=1e-12, abs=1e-9)
 
 
 @settings(max_examples=40, deadline=None)
@@ -396,7 +459,7 @@ def test_a_beam_used_again_does_what_a_new_one_does(
     beam.run(-np.inf, 1 << 40)
     prices.price[:] = np.random.default_rng(seed).random(problem.length)
     prices.restart()
-    beam.start(prices.price)
+    beam.start()
     other = Beam(machines, np.arange(len(machines.root)), width, prices.worth, prices.price)
     for each in (beam, other):
         each.run(-np.inf, 1 << 40)

@@ -45,6 +45,9 @@ class Automata(NamedTuple):
     twins
         Vector (K,): arms with the same label are alike, so that the search treats blocks that
         only swap them as one. A hint: any labels that tell unlike arms apart are correct.
+    facts
+        What :meth:`survey` returns, if a builder found it on the way (no pay is then -0.0); else
+        empty.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class Automata(NamedTuple):
     final: FloatArray
     root: StateArray
     twins: IntArray
+    facts: FloatArray = np.empty(0)
 
     @classmethod
     def of(
@@ -110,6 +114,24 @@ class Automata(NamedTuple):
             state = after
         return total + float(self.final[state - self.offset[-2]].sum())
 
+    def survey(self) -> FloatArray:
+        """Return the best pay of each slot, the best end, the largest size, what is forbidden.
+
+        The size is that of a pay or an end. The last entry is 1 if some move is forbidden, else 0.
+
+        Examples
+        --------
+        >>> Automata.of(offset=[0, 1, 2], idle=[1, -1], pull=[1, -1], pay=[0.5, 0.0],
+        ...             final=[-0.75], root=[0]).survey()
+        array([ 0.5 , -0.75,  0.75,  0.  ])
+        """
+        end = self.offset[-2]
+        idle, pull, pay = self.idle[:end], self.pull[:end], self.pay[:end]
+        best = np.maximum.reduceat(np.where(pull >= 0, pay, -np.inf), self.offset[:-2])
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in (pay[pull >= 0], self.final))
+        forbidden = min(idle.min(), pull.min()) < 0
+        return np.array([*best, self.final.max(), largest, forbidden])
+
     def greedy(self) -> IntArray | None:
         """Return a block in no time: the best pay in each slot; None where that leads nowhere.
 
@@ -148,11 +170,13 @@ def block_automata(problem: BlockProblem) -> Automata:
     0.2
     """
     rest, streak, end_rest, end_streak, unplayed = _tables(problem)
-    twins = _alike(rest)
-    if twins != list(range(len(rest))):  # some rest curves are equal: look closer
-        twins = _alike(np.hstack([rest, streak, end_rest, end_streak, problem.allowed.T]))
+    twins = _all_different(len(rest))
+    if len(set(rest[:, 0].tolist())) < len(rest) > len(set(_alike(rest))):  # look closer
+        rows = np.hstack([rest, streak, end_rest, end_streak, problem.allowed.T])
+        twins = np.array(_alike(rows))
     tables = (_flat(rest), _flat(streak), _flat(end_rest), _flat(end_streak), unplayed)
-    return _spelt(problem, tables, np.array(twins))
+    facts = np.empty(problem.length + 3)
+    return _spelt(problem, tables, twins, facts)._replace(facts=facts)
 
 
 def plain_automata(problem: BlockProblem) -> Automata:
@@ -165,7 +189,8 @@ def plain_automata(problem: BlockProblem) -> Automata:
 
     Not pulled yet; that, rested, in a run; and the same at the end.
     """
-    return _spelt(problem, _tables(problem), _all_different(problem.n_arms))
+    n_arms, length = problem.first.shape
+    return _spelt(problem, _tables(problem), _all_different(n_arms), _unread(length))
 
 
 def count_states(problem: BlockProblem) -> int:
@@ -217,6 +242,12 @@ def _all_different(n_arms: int) -> IntArray:
     return np.arange(n_arms)
 
 
+@lru_cache(maxsize=16)
+def _unread(length: int) -> FloatArray:
+    """Return where facts go that nobody reads."""
+    return np.empty(length + 3)
+
+
 def _alike(rows: FloatArray) -> list[int]:
     """Return for each row the first one equal to it."""
     seen: dict[bytes, int] = {}
@@ -225,7 +256,7 @@ def _alike(rows: FloatArray) -> list[int]:
 
 def _flat(table: FloatArray) -> FloatArray:
     """Return ``table`` without the columns at its end that repeat the one before."""
-    if table.shape[1] == 1 or (table[:, -1] != table[:, -2]).any():
+    if table.shape[1] == 1 or any(one != other for one, other in table[:, -2:].tolist()):
         return table
     changes = np.flatnonzero((table[:, 1:] != table[:, :-1]).any(axis=0))
     columns = int(changes[-1]) + 2 if len(changes) else 1
@@ -250,21 +281,22 @@ def _count(n_arms: int, length: int, rests: int, runs: int, before: int) -> tupl
     return sum(states), states[-1]
 
 
-def _spelt(problem: BlockProblem, tables: _Tables, twins: IntArray) -> Automata:
-    """Return the automata of a block problem with every memory spelt out."""
-    n, n_end = _sizes(problem, tables)
+def _spelt(problem: BlockProblem, tables: _Tables, twins: IntArray, facts: FloatArray) -> Automata:
+    """Return the automata of a block problem with every memory spelt out; note down the facts."""
+    (n, n_end), (n_arms, length) = _sizes(problem, tables), problem.first.shape
     automata = Automata(
-        offset=np.empty(problem.length + 2, np.int64),
+        offset=np.empty(length + 2, np.int64),
         idle=np.empty(n, np.int32),
         pull=np.empty(n, np.int32),
         pay=np.empty(n),
         final=np.empty(n_end),
-        root=np.empty(problem.n_arms, np.int32),
+        root=np.empty(n_arms, np.int32),
         twins=twins,
     )
     spell_out(
         *(problem.first, *tables, problem.run, problem.allowed, problem.distinct_start),
         *automata[:6],
+        facts,
     )
     return automata
 
@@ -286,12 +318,15 @@ def spell_out(
     pay: FloatArray,
     final: FloatArray,
     root: StateArray,
+    facts: FloatArray,
 ) -> None:
     """Spell out, per slot and arm: not pulled yet (0); rested 1..M; in a run of 1..S.
 
     ``M`` and ``S`` are where the tables end (beyond, they hold their last column), or the slots
     so far. (A named tuple takes a microsecond longer to hand over than its arrays, which counts
     for the smallest blocks; and `min` takes longer to compile than the loop it is in.)
+
+    ``facts`` become those of :meth:`Automata.survey`.
     """
     K, d = first.shape
     R, S, end_R, end_S = rest.shape[1], streak.shape[1], end_rest.shape[1], end_streak.shape[1]
@@ -303,13 +338,14 @@ def spell_out(
     n, next_n = 0, 1 + (before if before < most_run else most_run)
     M, next_M = 0, 0
     offset[0], offset[1] = 0, K * next_n
+    forbidden, least, most = 0.0, 0.0, 0.0
     for t in range(d):
         M, n = next_M, next_n  # rests to remember in this slot, and memories in all
         next_M = t + 1 if t + 1 < most_rest else most_rest
         runs = t + 1 + before
         next_n = 1 + next_M + (runs if runs < most_run else most_run)
         offset[t + 2] = offset[t + 1] + K * next_n
-        choices = 0
+        choices, top = 0, -np.inf
         for i in range(K):
             choices += allowed[t, i]
         for i in range(K):
@@ -332,16 +368,27 @@ def spell_out(
                     idle[s] = there + rested
                 if allowed[t, i] and not (distinct and t == 1 and x > M):
                     pull[s] = there + next_M + (row if row < most_run else most_run)
-                    pay[s] = gain
-    M, n, end = next_M, next_n, offset[d]
+                    pay[s] = gain + 0.0  # -0.0 becomes 0.0: equal pays, equal bits
+                    top = gain if gain > top else top
+                    least = gain if gain < least else least
+        if choices == 1 or choices < K or (distinct and t == 1):
+            forbidden = 1.0
+        facts[t] = top
+        most = top if top > most else most
+    M, n, end, top = next_M, next_n, offset[d], -np.inf
     for i in range(K):
         root[i] = i * (offset[1] // K)
         for x in range(n):
             s = i * n + x
             idle[end + s], pull[end + s], pay[end + s] = -1, -1, 0.0
             if x == 0:
-                final[s] = end_unplayed[i]
+                worth = end_unplayed[i]
             elif x <= M:
-                final[s] = end_rest[i, (x if x < end_R else end_R) - 1]
+                worth = end_rest[i, (x if x < end_R else end_R) - 1]
             else:
-                final[s] = end_streak[i, (x - M if x - M < end_S else end_S) - 1]
+                worth = end_streak[i, (x - M if x - M < end_S else end_S) - 1]
+            final[s] = worth + 0.0
+            top = worth if worth > top else top
+            least = worth if worth < least else least
+    most = top if top > most else most
+    facts[d], facts[d + 1], facts[d + 2] = top, most if most > -least else -least, forbidden

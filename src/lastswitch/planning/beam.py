@@ -10,7 +10,8 @@ dropped for lack of width is remembered: if the incumbent reaches it, it is opti
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,18 +20,19 @@ from lastswitch._kernels import ONE, bare, bare_inner, hot, index, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray, Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
-from lastswitch.planning.selection import COMPARED, CUT, DROPPED, FLOOR, Found, keep_best
+from lastswitch.planning.selection import BEST, COMPARED, CUT, DROPPED, FLOOR, Found, keep_best
 
-#: Entries of the cursor: slot, next node to expand, nodes in this slot, candidates for the next,
-#: places of the hash table in use, how many children a node may have, the work of expanding it,
-#: and the width.
+#: Entries of the cursor: slot (-1: begin), next node to expand (in the end the best one), nodes in
+#: this slot, candidates for the next, places of the hash table in use, how many children a node may
+#: have, the work of expanding it, and the width.
 SLOT, NODE, NODES, CANDIDATES, PLACES, CHILDREN, WORK, WIDTH = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 class Guide(NamedTuple):
-    """What a beam is led by: worth and key by state, prices ahead by slot, likes by machine."""
+    """What a beam is led by: worth and key by state, prices by slot and ahead, likes by machine."""
 
     worth: FloatArray
+    price: FloatArray
     ahead: FloatArray
     keys: KeyArray
     twins: IntArray
@@ -78,16 +80,16 @@ class Beam:
         price: FloatArray,
         params: SearchParams = DEFAULT,
     ) -> None:
-        n, d = len(machines.root), machines.length
-        most = n * int(np.maximum.reduce(machines.arc[1:] - machines.arc[:-1]))
+        n, d = len(machines.root), len(price)
+        most = n * machines.most_arcs
         room = params.beam_room * width + most
         self.machines, self._alike = machines, len(set(twins.tolist())) < n
         keys = _state_keys(1 << len(machines.idle).bit_length())
-        self.guide = Guide(worth, np.zeros(d + 1), keys, twins)
+        self.guide = Guide(worth, price, np.empty(d + 1), keys, twins)
         self.nodes = Nodes(
-            np.empty((2, width, n), np.int32), np.zeros((2, width)), np.zeros((2, width))
+            np.empty((2, width, n), np.int32), np.empty((2, width)), np.empty((2, width))
         )
-        self.ways = Ways(*(np.empty((d, width), np.int32) for _ in range(3)))
+        self.ways = Ways(*np.empty((3, d, width), np.int32))
         self.found = Found(
             value=np.empty(room),
             bound=np.empty(room),
@@ -100,22 +102,16 @@ class Beam:
         self.scratch, self.pair = np.empty(room), np.empty((2, n), np.int32)
         # Nodes of twins are compared in sorted order, which takes its time.
         work = n * (1 + n // 2) if self._alike else n
-        self._cursor = np.array([0, 0, 1, 0, 1, most, work, width])
-        self.cursor, self.ledger = np.empty_like(self._cursor), np.empty(4)
-        self.start(price)
+        self.cursor, self.ledger = np.array([-1, 0, 0, 0, 0, most, work, width]), np.empty(5)
 
     @staticmethod
     def bytes_per_node(n_machines: int, length: int, params: SearchParams = DEFAULT) -> int:
         """Return how much memory one place in the beam takes."""
         return 8 * n_machines + 32 + 12 * length + params.beam_room * (44 + 16)
 
-    def start(self, price: FloatArray) -> None:
-        """Begin a pass at these prices, once more or for the first time."""
-        nodes = self.nodes
-        price[::-1].cumsum(out=self.guide.ahead[-2::-1])
-        nodes.states[0, 0], nodes.value[0, 0], nodes.bound[0, 0] = self.machines.root, 0.0, np.inf
-        self.cursor[:] = self._cursor
-        self.ledger.fill(-np.inf)
+    def start(self) -> None:
+        """Begin another pass: at the prices and the worth that are now in their arrays."""
+        self.cursor[SLOT] = -1
 
     def run(self, floor: float, budget: int) -> bool:
         """Expand about ``budget`` children; return whether the end of the block was reached.
@@ -123,17 +119,16 @@ class Beam:
         A candidate must beat ``floor``.
         """
         self.ledger[FLOOR] = floor
-        return bool(
-            advance(
-                *(self.machines, self.guide, self.nodes, self.ways, self.found),
-                *(self.scratch, self.pair, self.cursor, self.ledger, budget),
-            )
+        over: bool = advance(
+            *(budget, *self.machines, *self.guide, *self.nodes, *self.ways, *self.found),
+            *(self.scratch, self.pair, self.cursor, self.ledger),
         )
+        return over
 
     @property
     def dropped(self) -> float:
         """The best bound dropped for lack of width so far."""
-        return float(self.ledger[DROPPED])
+        return self.ledger.item(DROPPED)
 
     def open_bound(self) -> float:
         """Return the best bound of what this pass has not settled yet: dropped, or on the way."""
@@ -143,23 +138,19 @@ class Beam:
 
     def best(self) -> tuple[float, int]:
         """Return the value and the node of the best complete block; (-inf, -1) if none did it."""
-        slot, _, nodes = self.cursor[:3].tolist()
-        if slot < self.machines.length or nodes == 0:
-            return -np.inf, -1
-        side = slot % 2
-        total = np.add.reduce(self.guide.worth[self.nodes.states[side, :nodes]], axis=1)
-        total += self.nodes.value[side, :nodes]
-        node = int(total.argmax())
-        return float(total[node]), node
+        slot, node, nodes = self.cursor[:3].tolist()
+        if slot < len(self.guide.price) or nodes == 0:
+            return -math.inf, -1
+        return self.ledger.item(BEST), node
 
     def way_to(self, node: int) -> tuple[StateArray, StateArray]:
         """Return how a complete block was filled, as (machine, member) per slot."""
-        d, parent = self.machines.length, self.ways.parent.item
+        d, parent = len(self.guide.price), self.ways.parent.item
         nodes = [node] * d
         for t in range(d - 1, 0, -1):
             node = nodes[t - 1] = parent(t, node)
-        slots = np.arange(d)
-        place, taken = self.ways.place[slots, nodes], self.ways.taken[slots, nodes]
+        at = np.arange(d), np.array(nodes)
+        place, taken = self.ways.place[at], self.ways.taken[at]
         return self._identities(place, taken), self.machines.who[taken]
 
     def _identities(self, place: StateArray, taken: StateArray) -> StateArray:
@@ -187,22 +178,27 @@ def _state_keys(n: int) -> KeyArray:
 
 
 @bare
-def advance(
-    m: Machines,
-    guide: Guide,
-    nodes: Nodes,
-    ways: Ways,
-    found: Found,
-    scratch: FloatArray,
-    pair: StateArray,
-    cursor: IntArray,
-    ledger: FloatArray,
-    budget: int,
-) -> bool:
-    """Run the beam until the end of the block (True) or until ``budget`` children (False)."""
+def advance(budget: int, *parts: Any) -> bool:
+    """Run the beam until the end of the block (True) or until ``budget`` children (False).
+
+    The ``parts`` are those of machines, a guide, nodes, ways and what is found, then scratch
+    space for bounds and for a pair of nodes, the cursor and the ledger.
+    """
+    m, guide, nodes = Machines(*parts[:9]), Guide(*parts[9:14]), Nodes(*parts[14:17])
+    ways, found = Ways(*parts[17:20]), Found(*parts[20:27])
+    scratch, pair, cursor, ledger = parts[27:]
     d, width, room = len(ways.parent), cursor[WIDTH], len(found.bound)
     t, node, n_nodes = cursor[SLOT], cursor[NODE], cursor[NODES]
     count, places, most_children = cursor[CANDIDATES], cursor[PLACES], cursor[CHILDREN]
+    if t < 0:
+        t, node, n_nodes, count = 0, 0, 1, 0
+        guide.ahead[d] = 0.0
+        for u in range(d, 0, -1):
+            guide.ahead[u - 1] = guide.ahead[u] + guide.price[u - 1]
+        for i in range(len(m.root)):
+            nodes.states[0, 0, i] = m.root[i]
+        nodes.value[0, 0], nodes.bound[0, 0] = 0.0, np.inf
+        ledger[DROPPED] = ledger[CUT] = -np.inf
     while t < d:
         if node == 0:  # a table of twice the children this slot may have, or all of it
             places = 1
@@ -232,6 +228,14 @@ def advance(
         t, n_nodes = t + 1 if count > 0 else d, count
         node, count = 0, 0
     cursor[SLOT], cursor[NODES] = t, n_nodes
+    ledger[BEST] = -np.inf
+    for node in range(n_nodes):
+        total = 0.0
+        for i in range(len(guide.twins)):
+            total += guide.worth[nodes.states[d & 1, node, i]]
+        total += nodes.value[d & 1, node]
+        if total > ledger[BEST]:
+            ledger[BEST], cursor[NODE] = total, node
     return True
 
 

@@ -8,7 +8,7 @@ first, in which no two states have the same future.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,39 @@ class Machines(NamedTuple):
         """How many states and arcs there are."""
         return len(self.idle) + len(self.nxt)
 
+    @property
+    def most_arcs(self) -> int:
+        """How many arcs a state has at most."""
+        if self.arc.base is _NUMBERS:  # one each
+            return 1
+        return int(np.maximum.reduce(self.arc[1:] - self.arc[:-1]))
+
+    def sources(self) -> StateArray:
+        """Return the state that each arc leaves; nobody may change it."""
+        states = numbered(len(self.idle))
+        if self.arc.base is _NUMBERS:
+            return states
+        return states.repeat(self.arc[1:] - self.arc[:-1])
+
+
+#: The first numbers, of which all that begin with 0 and count up are a part; and as many zeros.
+_NUMBERS, _SHORT, _ZEROS = (
+    np.arange(20_001),
+    np.arange(20_000, dtype=np.int32),
+    np.zeros(20_000, np.int32),
+)
+
+
+def numbered(n: int) -> StateArray:
+    """Return the numbers of ``n`` states, which nobody may change.
+
+    Examples
+    --------
+    >>> numbered(3)
+    array([0, 1, 2], dtype=int32)
+    """
+    return _SHORT[:n] if n <= len(_SHORT) else np.arange(n, dtype=np.int32)
+
 
 def compact(automata: Automata, pause: Pause | None = None) -> Machines | None:
     """Return the minimal machines of some automata; None if no block is feasible.
@@ -92,17 +125,17 @@ def as_machines(automata: Automata) -> Machines:
     >>> as_machines(arm).length
     1
     """
-    a = automata
-    n = len(a.idle)
+    a, n = automata, len(automata.idle)
+    few = n <= len(_ZEROS)
     return Machines(
         lo=a.offset[:-1],
         hi=a.offset[1:],
         idle=a.idle,
-        arc=np.arange(n + 1),
+        arc=_NUMBERS[: n + 1] if few else np.arange(n + 1),
         nxt=a.pull,
-        gain=a.pay + 0.0,  # -0.0 becomes 0.0: equal pays, equal bits
-        who=np.zeros(n, np.int32),
-        final=a.final + 0.0,
+        gain=a.pay if len(a.facts) else a.pay + 0.0,  # -0.0 becomes 0.0: equal pays, equal bits
+        who=_ZEROS[:n] if few else np.zeros(n, np.int32),
+        final=a.final if len(a.facts) else a.final + 0.0,
         root=a.root,
     )
 
@@ -113,37 +146,53 @@ def minimal(machines: Machines, pause: Pause | None = None) -> Machines | None:
     Arcs that lead to -1 do not exist. The states of a slot may come in several ranges, ``lo`` and
     ``hi`` then having a row for each. Examples are those of :func:`compact`.
     """
+    return _merged(machines, Hopeless(machines.gain, _NOTHING, _NOTHING, _NOTHING), -np.inf, pause)
+
+
+def hopeful(
+    machines: Machines, price: FloatArray, worth: FloatArray, slack: float, pause: Pause | None
+) -> Machines | None:
+    """Return the minimal machines without the arcs that only hopeless paths take.
+
+    Those are the ones that fall short of their machine's best by ``-slack`` or more, at prices
+    that every state is worth so much at.
+    """
+    m = machines._replace(idle=machines.idle.copy(), nxt=machines.nxt.copy())
+    return _merged(m, Hopeless(m.gain, price, worth, np.empty(len(m.idle))), slack, pause)
+
+
+def _merged(
+    machines: Machines, hopeless: Hopeless, slack: float, pause: Pause | None
+) -> Machines | None:
+    """Return the minimal machines of what is left of these, which are changed if arcs go."""
     n, n_arcs, d = len(machines.idle), len(machines.nxt), machines.length
+    lo, hi = machines.lo.reshape(-1, d + 1), machines.hi.reshape(-1, d + 1)
     # Pays are handed over as their bits, which can be hashed.
-    old = machines._replace(
-        lo=machines.lo.reshape(-1, d + 1),
-        hi=machines.hi.reshape(-1, d + 1),
-        gain=machines.gain.view(np.uint64),
-        final=machines.final.view(np.uint64),
+    old = (
+        *(lo, hi, machines.idle, machines.arc, machines.nxt, machines.gain.view(np.uint64)),
+        *(machines.who, machines.final.view(np.uint64), machines.root),
     )
     new = Machines(
         lo=np.empty(d + 1, np.int64),
         hi=np.empty(d + 1, np.int64),
         idle=np.empty(n, np.int32),
-        arc=np.zeros(n + 1, np.int64),
+        arc=np.empty(n + 1, np.int64),
         nxt=np.empty(n_arcs, np.int32),
         gain=np.empty(n_arcs, np.uint64),
         who=np.empty(n_arcs, np.int32),
         final=np.empty(len(machines.final), np.uint64),
         root=machines.root,
     )
-    size = 1 << int(2 * len(old.lo) * (old.hi - old.lo).max()).bit_length()
+    size = 1 << int(2 * len(lo) * np.maximum.reduce(hi - lo, axis=None)).bit_length()
     book = Book(np.zeros(n, np.bool_), np.empty(n, np.int32), np.empty(size, np.int32))
-    book.label.fill(-1)
-    book.table.fill(-1)
     cursor = np.array([0, d + 1, 0, 0])
-    while not merge_states(old, new, book, cursor, SLICE):
+    while not merge_states(slack, SLICE, cursor, *old, *new, *book, *hopeless):
         if pause is not None:
             pause()
     root = book.label[machines.root]
-    if root.min() < 0:
+    if np.minimum.reduce(root) < 0:
         return None
-    count, arcs = cursor[STATES], cursor[ARCS]
+    _, _, count, arcs = cursor.tolist()
     return Machines(
         lo=new.lo,
         hi=new.hi,
@@ -165,23 +214,48 @@ class Book(NamedTuple):
     table: StateArray
 
 
+class Hopeless(NamedTuple):
+    """What tells hopeless arcs: their pays, the prices by slot, and by state what it is worth.
+
+    ``reached[s]`` becomes the best way into a state, relative to the best path of the machine it
+    belongs to (the largest over the machines that share it). Without prices no arc is hopeless.
+    """
+
+    gain: FloatArray
+    price: FloatArray
+    worth: FloatArray
+    reached: FloatArray
+
+
+_NOTHING = np.empty(0)
+
+
 @bare
-def merge_states(old: Machines, new: Machines, book: Book, cursor: IntArray, budget: int) -> bool:
+def merge_states(slack: float, budget: int, cursor: IntArray, *parts: Any) -> bool:
     """Write the minimal machines into ``new``; return whether that is done within ``budget``.
 
-    First the states some path from a root visits are marked as seen. Then, from the last slot
-    backwards, each of them is written down in terms of the classes it leads to and looked up in a
-    hash table, whose hits are compared in full. Its label becomes its class, -1 for states that
-    are unreachable or dead ends. ``old`` has a row of ranges for every part of its states.
+    First the states some path from a root visits are marked as seen, and hopeless arcs are set to
+    -1. Then, from the last slot backwards, each of them is written down in terms of the classes it
+    leads to and looked up in a hash table, whose hits are compared in full. Its label becomes its
+    class, -1 for dead ends. ``old`` has a row of ranges for every part of its states.
+
+    The ``parts`` are those of the old machines, the new ones, the book, and what is hopeless.
     """
+    old, new = Machines(*parts[:9]), Machines(*parts[9:18])
+    book, hopeless = Book(*parts[18:21]), Hopeless(*parts[21:])
     d = old.lo.shape[1] - 1
     if cursor[MARKED] == 0:
+        new.arc[0] = 0
+        for place in range(len(book.table)):
+            book.table[place] = -1
         for s in old.root:
             book.seen[s] = True
+            if len(hopeless.price) > 0:
+                hopeless.reached[s] = -hopeless.worth[s]
     while cursor[MARKED] < d:
         if budget <= 0:
             return False
-        budget -= mark(old, book.seen, cursor[MARKED])
+        budget -= mark(old, book.seen, hopeless, slack, cursor[MARKED])
         cursor[MARKED] += 1
     while cursor[LEFT] > 0:
         if budget <= 0:
@@ -192,20 +266,40 @@ def merge_states(old: Machines, new: Machines, book: Book, cursor: IntArray, bud
 
 
 @bare_inner
-def mark(old: Machines, seen: BoolArray, t: int) -> int:
-    """Mark what the marked states of slot ``t`` lead to; return how many states were looked at."""
-    looked = 0
+def mark(old: Machines, seen: BoolArray, hopeless: Hopeless, slack: float, t: int) -> int:
+    """Mark what the marked states of slot ``t`` lead to by arcs that are not hopeless.
+
+    Return how many states were looked at.
+    """
+    looked, cost = 0, hopeless.price[t] if len(hopeless.price) > 0 else 0.0
     for part in range(len(old.lo)):
         for s in range(index(old.lo[part, t]), index(old.hi[part, t])):
             if not seen[s]:
                 continue
-            if old.idle[s] >= 0:
-                seen[index(old.idle[s])] = True
+            if not leads_on(old.idle[s], hopeless, seen, slack, s, 0.0):
+                old.idle[s] = -1
             for a in range(index(old.arc[s]), index(old.arc[s + ONE])):
-                if old.nxt[a] >= 0:
-                    seen[index(old.nxt[a])] = True
+                if not leads_on(old.nxt[a], hopeless, seen, slack, s, hopeless.gain[a] - cost):
+                    old.nxt[a] = -1
         looked += old.hi[part, t] - old.lo[part, t]
     return looked
+
+
+@bare_inner
+def leads_on(
+    after: np.int32, hopeless: Hopeless, seen: BoolArray, slack: float, s: int, earned: float
+) -> bool:
+    """Mark the state ``after`` as seen from ``s``; return whether it exists and is not hopeless."""
+    if after < 0:
+        return False
+    if len(hopeless.price) > 0:
+        way = hopeless.reached[s] + earned
+        if way + hopeless.worth[after] <= slack:
+            return False
+        if not seen[after] or way > hopeless.reached[after]:
+            hopeless.reached[after] = way
+    seen[after] = True
+    return True
 
 
 @bare_inner
@@ -231,6 +325,7 @@ def merge_slot(old: Machines, new: Machines, book: Book, cursor: IntArray, t: in
             else:
                 end, key = write_down(old, new, book.label, s, count, arcs)
                 if new.idle[count] < 0 and end == arcs:
+                    book.label[s] = -1
                     continue
             key = (key ^ (key >> np.uint64(32))) * MIX_A
             place = (key >> np.uint64(24)) & mask

@@ -134,7 +134,7 @@ class SearchParams:
     narrow: int = 32
     widen: int = 5
     beam_room: int = 4
-    steps: tuple[int, ...] = (20, 60)
+    steps: tuple[int, ...] = (12, 35)
     more_steps: int = 20
     more_theta: float = 0.1
     warm_theta: float = 0.1
@@ -196,7 +196,7 @@ class SearchParams:
     shakes: int = 20
     shake_slots: int = 3
     shake_loss: float = 0.05
-    trim_from: int = 4_000
+    trim_from: int = 8_000
     trim_again: float = 0.95
     slice: int = 2_000_000
     tell_every: float = 0.1

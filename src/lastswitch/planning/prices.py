@@ -7,7 +7,7 @@ bring this bound down to that of the arc-flow linear program.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from lastswitch.planning.params import DEFAULT, SearchParams
 ShareArray = NDArray[np.float32]
 
 #: Where `descend` keeps its step size, its count of steps without progress and its best bound.
+#: A negative step size stands for a new beginning, with one of that size.
 THETA, STALLS, BEST = 0, 1, 2
 
 
@@ -81,12 +82,12 @@ class Prices:
         self.machines, self.params = machines, params
         price = best_pays(m) if price is None else price
         self.descent = Descent(
-            source=np.repeat(np.arange(len(m.idle), dtype=np.int32), m.arc[1:] - m.arc[:-1]),
+            source=m.sources(),
             price=np.array(price, dtype=np.float64),
             trial=np.empty(d),
             direction=np.empty(d),
             slope=np.empty(d),
-            worth=np.zeros(len(m.idle)),
+            worth=np.empty(len(m.idle)),
             claims=np.zeros((len(m.root), d)) if claims is None else claims.copy(),
             paths=np.empty((len(m.root), d), np.float32),
             memo=np.empty(3),
@@ -96,15 +97,13 @@ class Prices:
 
     def restart(self, theta: float = 1.0) -> None:
         """Forget the step size and the direction, and take stock at the current prices."""
-        descent = self.descent
-        descent.trial[:] = descent.price
-        descent.direction.fill(0.0)
-        descent.memo[:] = theta, 0.0, np.inf
+        self.descent.memo[THETA] = -theta
         self.descend(np.inf, 1)
 
     def slow_down(self, theta: float) -> None:
         """Take no larger steps than ``theta`` from here on."""
-        self.descent.memo[THETA] = min(self.descent.memo[THETA], theta)
+        memo = self.descent.memo
+        memo[THETA] = min(memo.item(THETA), theta)
 
     @property
     def price(self) -> FloatArray:
@@ -124,16 +123,16 @@ class Prices:
     @property
     def bound(self) -> float:
         """No block is worth more than this."""
-        return float(self.descent.memo[BEST])
+        return self.descent.memo.item(BEST)
 
     @property
     def exhausted(self) -> bool:
         """Whether the steps have become too small to matter."""
-        return bool(self.descent.memo[THETA] < self.pace.smallest)
+        return self.descent.memo.item(THETA) < self.pace.smallest
 
     def descend(self, target: float, steps: int) -> None:
         """Take up to ``steps`` subgradient steps towards a bound of ``target``."""
-        descend(self.machines, self.descent, self.pace, target, steps)
+        descend(target, steps, *self.machines, *self.descent, *self.pace)
 
 
 def best_pays(machines: Machines) -> FloatArray:
@@ -160,18 +159,25 @@ def best_pays(machines: Machines) -> FloatArray:
 
 
 @bare
-def descend(m: Machines, descent: Descent, pace: Pace, target: float, steps: int) -> None:
+def descend(target: float, steps: int, *parts: Any) -> None:
     """Lower the bound, sum of prices + sum of the roots' worth, over the prices.
 
     Deflected Polyak steps: theta (L - target) / |dir|^2 along dir = g + beta dir, the deflection
     undoing the part of the old direction that points against the new subgradient. After
     ``patience`` steps without progress theta shrinks and the search goes back to the best prices.
     A last sweep, unless the best prices were the last, leaves their ``worth``. A negative count of
-    stalls means: stop.
+    stalls means: stop. A negative theta means: begin anew at the best prices.
+
+    The ``parts`` are those of machines, a descent and a pace, in turn.
     """
+    m, descent, pace = Machines(*parts[:9]), Descent(*parts[9:18]), Pace(*parts[18:])
     price, trial, memo = descent.price, descent.trial, descent.memo
     d = len(price)
     theta, stalls, lowest = memo[THETA], memo[STALLS], memo[BEST]
+    if theta < 0.0:
+        theta, stalls, lowest = -theta, 0.0, np.inf
+        for t in range(d):
+            trial[t], descent.direction[t] = price[t], 0.0
     for s in range(m.lo[d], m.hi[d]):
         descent.worth[s] = m.final[s - m.lo[d]]
     swept = False  # whether `worth` is that of the best prices

@@ -121,10 +121,14 @@ class Record:
         best = np.maximum.reduceat(pays, a.offset[:-2])
         return float(best.sum()) + a.n_arms * float(a.final.max())
 
-    def measure(self, machines: Machines) -> None:
-        """Say how much sums of the pays that are left may differ by rounding alone."""
+    def measure(self, machines: Machines, largest: float | None = None) -> None:
+        """Say how much sums of the pays that are left may differ by rounding alone.
+
+        The largest size of a pay or an end may be given.
+        """
         self._pays = [part for part in (machines.gain, machines.final) if len(part)]
-        largest = max(float(np.abs(part).max()) for part in self._pays)
+        if largest is None:
+            largest = max(float(np.abs(part).max()) for part in self._pays)
         self.rounding = ROUNDING * machines.length * largest
 
     @property

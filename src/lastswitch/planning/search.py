@@ -130,22 +130,29 @@ class Search(Improving):
         n, d = len(lineup.members), lineup.machines.length
         return max(1, self.params.most_memory // Beam.bytes_per_node(n, d, self.params))
 
-    def _machines(self) -> Machines:
-        """Return the machines to begin with: minimal, unless it may be over sooner than that."""
-        a, end = self.automata, self.automata.offset[-2]
+    def _machines(self) -> tuple[Machines, FloatArray, float]:
+        """Return the machines to begin with, the best pay of each slot, and the best end.
+
+        They are minimal, unless it may be over sooner than that.
+        """
+        a = self.automata
         if len(a.idle) > self.params.states_per_second * (self.deadline - time.perf_counter()):
             self.deadline = -math.inf  # no time for this many: a greedy block is the answer
         self.pause()
-        small = a.length * a.n_arms <= self.params.large
-        if small and min(a.idle[:end].min(), a.pull[:end].min()) >= 0:
-            self._plain = self._free = True
-            self._load(stages.ready_to_hurry)
-            return as_machines(a)  # nothing is forbidden, so there are no dead ends
+        if a.length * a.n_arms <= self.params.large:
+            facts = a.facts if len(a.facts) else a.survey()
+            if facts[-1] == 0.0:
+                self._plain = self._free = True
+                self._load(stages.ready_to_hurry)
+                plain = as_machines(a)  # nothing is forbidden, so there are no dead ends
+                self.measure(plain, facts.item(-2))
+                return plain, facts[:-3], facts.item(-3)
         self._load(stages.ready_to_widen)
         machines = compact(a, self.pause)
         if machines is None:
             raise ProblemError("some arm can neither idle nor be pulled to the end of the block.")
-        return machines
+        self.measure(machines)
+        return machines, best_pays(machines), float(machines.final.max())
 
     def _sharpen(self) -> None:
         """Measure again, where it matters, without the pays of states that no block visits."""
@@ -157,23 +164,22 @@ class Search(Improving):
 
     def _begin(self, price: FloatArray | None) -> tuple[Lineup, int]:
         """Return the arms with good prices, a first incumbent found on the way, and a width."""
-        # Twins next to each other, as the beam wants them.
-        order = np.argsort(self.automata.twins, kind="stable")
-        machines = self._machines()
-        machines = machines._replace(root=machines.root[order])
-        self.measure(machines)
+        machines, best, end = self._machines()
+        params, twins = self.params, self.automata.twins.copy()
+        members, labels = [[arm] for arm in range(len(twins))], twins.tolist()
+        if sorted(labels) != labels:  # twins next to each other, as the beam wants them
+            order = np.argsort(twins, kind="stable")
+            machines, twins = machines._replace(root=machines.root[order]), twins[order]
+            members = [[arm] for arm in order.tolist()]
         self._sharpen()
-        fits = price is not None and len(price) == machines.length
-        params, best = self.params, best_pays(machines)
+        fits = price is not None and len(price) == len(best)
         if not fits:
             # With more arms than slots, everyone claims too much at less than the best pay.
-            share = params.first_share if len(machines.root) <= machines.length else 1.0
-            price = share * best
-        members = [[arm] for arm in order.tolist()]
+            price = best * (params.first_share if len(members) <= len(best) else 1.0)
         prices = Prices(machines, price, params=params)
-        lineup = self.lineup = Lineup(prices, members, self.automata.twins[order])
+        lineup = self.lineup = Lineup(prices, members, twins)
         # No bound is worse than this one: the best pay of each slot, the best end of each machine.
-        self.lower(lineup, float(best.sum()) + len(members) * float(machines.final.max()))
+        self.lower(lineup, float(np.add.reduce(best)) + len(members) * end)
         self._adopt(lineup)
         if fits:
             prices.slow_down(params.warm_theta)
@@ -192,11 +198,13 @@ class Search(Improving):
         Return the next width.
         """
         params = self.params
+        large = lineup.machines.size >= params.trim_from
         beam = self._beam(lineup, params.scout)
-        for steps in params.steps:
+        for more, steps in enumerate(params.steps, 1 - len(params.steps)):
             self._descend(lineup, steps)
-            self._beam(lineup, params.scout, beam=beam)
-        if lineup.machines.size >= params.trim_from:
+            if more or large:  # else the first pass is next, and finds as much
+                self._beam(lineup, params.scout, beam=beam)
+        if large:
             self._load(stages.ready_to_widen)
             self._trim(lineup)
         lineup.prices.slow_down(params.more_theta)
@@ -378,7 +386,7 @@ class Search(Improving):
                 *(prices.machines, lineup.twins, width, prices.worth, prices.price, self.params)
             )
         else:
-            beam.start(prices.price)
+            beam.start()
         floor = self.give_up(lineup) if floor is None else floor
         while not beam.run(floor, self.params.slice):
             self.lower(lineup, beam.open_bound())

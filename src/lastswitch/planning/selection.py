@@ -13,8 +13,8 @@ from lastswitch.planning.machines import KeyArray
 
 #: Entries of the ledger: best bound dropped for lack of width; bound a candidate has to beat to be
 #: worth anything; bound it has to beat to be among the best of its slot; work of comparing
-#: candidates with equal keys, state by state.
-DROPPED, FLOOR, CUT, COMPARED = 0, 1, 2, 3
+#: candidates with equal keys, state by state; in the end, the best value.
+DROPPED, FLOOR, CUT, COMPARED, BEST = 0, 1, 2, 3, 4
 
 
 class Found(NamedTuple):
