@@ -48,5 +48,11 @@ def random_problem(rng: np.random.Generator, most_blocks: int = 1500) -> BlockPr
             return problem
 
 
+def close(problem: BlockProblem) -> float:
+    """Return the rounding to allow, relative to the problem's largest pay."""
+    largest = max(abs(table).max() for table in (problem.rest, problem.streak, problem.first))
+    return 1e-12 * problem.length * max(1.0, largest)
+
+
 #: Problems for Hypothesis, which shrinks the seed; a seed is enough to repeat a failure.
 problems = st.integers(0, 2**32 - 1).map(lambda seed: random_problem(np.random.default_rng(seed)))

@@ -18,13 +18,7 @@ from lastswitch.planning.automata import Automata, block_automata
 from lastswitch.planning.certified import solve, solve_automata
 from lastswitch.planning.params import SearchParams
 from lastswitch.planning.search import Search
-from planning.planning_cases import problems, random_problem
-
-
-def close(problem: BlockProblem) -> float:
-    """Return the rounding to allow, relative to the problem's largest pay."""
-    largest = max(abs(table).max() for table in (problem.rest, problem.streak, problem.first))
-    return 1e-12 * problem.length * max(1.0, largest)
+from planning.planning_cases import close, problems, random_problem
 
 
 def hard_problem(n_arms: int = 12, length: int = 40) -> BlockProblem:
@@ -78,10 +72,25 @@ SEARCHES = {
     "wide beams after products": replace(NARROW, merge_slots=1e3),
     "products too large": replace(NARROW, merge_most=12, grow_over=1e9, free_tries=0),
     "some products too large": replace(
-        NARROW, merge_size=4.0, least_overlap=0.0, grow_over=1e2, aim_share=0.5
+        NARROW, merge_size=4.0, least_overlap=0.0, grow_over=1e2, aim_share=(0.5, 0.5)
     ),
     "aims that give way": replace(
-        NARROW, large=0, merge_size=4.0, least_overlap=0.0, aim_least=0.01, close_from=20
+        NARROW,
+        large=0,
+        merge_size=4.0,
+        least_overlap=0.0,
+        aim_least=0.01,
+        close_from=(20, 20),
+        close_gap=0.01,
+    ),
+    "aims after a product": replace(
+        NARROW,
+        close_size=0,
+        close_after=30,
+        least_overlap=0.0,
+        aim_least=0.01,
+        close_from=(20, 20),
+        close_gap=0.1,
     ),
     "few cuts": replace(NARROW, cuts=(2, 3), bundle_steps=30, merge_steps=20),
 }

@@ -21,7 +21,7 @@ from lastswitch.planning.certified import solve, solve_automata, solve_small
 from lastswitch.planning.greedy import plain_bound
 from lastswitch.planning.machines import compact
 from lastswitch.planning.params import SearchParams
-from planning.planning_cases import problems
+from planning.planning_cases import close, problems
 
 #: Sizes of pays: one for a whole problem, or a mixture within it.
 SIZES = (1.0, 1e-11, 1e-300, 1e6, 1e10, 1e15, 1e90)
@@ -102,7 +102,8 @@ def test_a_value_to_beat_is_beaten_or_was_the_best(
         found = solve_automata(automata, beat=beat)
     if above < 0:
         assert problem.value(found.block) == pytest.approx(best, abs=1e-9 * scale)
-        assert found.bound == pytest.approx(best, abs=1e-9 * scale)
+        # Pays that arms allow and no block can have may blur the sums; then the bound says so.
+        assert found.bound == pytest.approx(best, abs=max(1e-9 * scale, close(problem)))
     else:
         assert len(found.block) == 0
         assert found.bound == pytest.approx(best + above * scale, abs=1e-9 * scale)
