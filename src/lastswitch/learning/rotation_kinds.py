@@ -26,6 +26,7 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray
 from lastswitch._kernels import inner, jit
+from lastswitch.learning.rotation_periods import log_beta_of, log_periodic, pay_periodic
 
 CHANGING, RISING, PEAK, PERIODIC = range(4)
 #: Of each kind: its form; how likely a change is, or the period; and the rate at which the
@@ -51,12 +52,6 @@ _EARLY = 8
 _RARE = 5e-3
 _IMPOSSIBLE = -1e300
 _NOTHING = 1e-200
-
-
-@inner
-def _log_beta_of(n: float, s: float) -> float:
-    """Return the log of B(1 + s, 1 + n - s): how likely n rewards of sum s are of one pay."""
-    return math.lgamma(1.0 + s) + math.lgamma(1.0 + n - s) - math.lgamma(2.0 + n)
 
 
 @inner
@@ -237,62 +232,6 @@ def _beyond(
             pays[place, k] += weight * here
 
 
-@inner
-def _log_periodic(
-    n: FloatArray, s: FloatArray, alone: FloatArray, streaks: int, period: int
-) -> float:
-    """Return the log-likelihood of what was seen if rests a period apart pay the same.
-
-    It is compared with ``alone``, what each state says by itself, and so is a sum over groups in
-    which several were seen.
-    """
-    total = 0.0
-    for group in range(-1, period):
-        first, last, apart = 0, streaks, 1
-        if group >= 0:
-            first, last, apart = streaks + group, n.size, period
-        states, count, paid, apiece = 0, 0.0, 0.0, 0.0
-        for place in range(first, last, apart):
-            if n[place] > 0.0:
-                states += 1
-                count += n[place]
-                paid += s[place]
-                apiece += alone[place]
-        if states > 1:
-            total += _log_beta_of(count, paid) - apiece
-    return total
-
-
-@inner
-def _pay_periodic(
-    weight: float,
-    n: FloatArray,
-    streaks: int,
-    period: int,
-    widths: FloatArray,
-    likely: FloatArray,
-    pays: FloatArray,
-) -> None:
-    """Add to ``pays`` what states pay if rests a period apart pay the same, weighed."""
-    size, share = widths.size, np.empty(widths.size)
-    for group in range(-1, period):
-        first, last, apart = 0, streaks, 1
-        if group >= 0:
-            first, last, apart = streaks + group, pays.shape[0], period
-        share[:] = widths
-        for place in range(first, last, apart):
-            if n[place] > 0.0:
-                total = 0.0
-                for k in range(size):
-                    share[k] *= likely[place, k]
-                    total += share[k]
-                for k in range(size):
-                    share[k] /= total
-        for place in range(first, last, apart):
-            for k in range(size):
-                pays[place, k] += weight * share[k]
-
-
 @jit
 def pays_of(
     n: FloatArray,
@@ -331,7 +270,7 @@ def pays_of(
     alone, last = np.zeros(places), 0  # the last place seen: those behind it tell nothing
     for place in range(places):
         if n[place] > 0.0:
-            last, alone[place], so_far = place, _log_beta_of(n[place], s[place]), 0.0
+            last, alone[place], so_far = place, log_beta_of(n[place], s[place]), 0.0
             for k in range(size - 1, -1, -1):
                 so_far += widths[k] * likely[place, k]
                 higher[place, k] = so_far * above[k]
@@ -340,7 +279,7 @@ def pays_of(
     for way in range(ways):
         kind = KINDS[way]
         if kind[0] == PERIODIC:
-            evidence[way] = _log_periodic(n, s, alone, streaks, int(kind[1]))
+            evidence[way] = log_periodic(n, s, alone, streaks, int(kind[1]))
         else:
             _falls(kind[2], levels, widths, falls, reach)
             evidence[way] = _forwards(kind, *table, falls, reach, ahead, n[: last + 1])
@@ -355,7 +294,7 @@ def pays_of(
         if shares[way] < _RARE:
             continue
         if kind[0] == PERIODIC:
-            _pay_periodic(weight, n, streaks, int(kind[1]), widths, likely, pays)
+            pay_periodic(weight, n, streaks, int(kind[1]), widths, likely, pays)
         else:
             _falls(kind[2], levels, widths, falls, reach)
             _forwards(kind, *table, falls, reach, ahead, n)
