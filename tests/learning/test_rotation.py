@@ -324,3 +324,19 @@ def test_a_file_that_does_not_say_what_its_tables_were_made_of_is_read(tmp_path)
     again.resume(snapshot)
     assert again.values.tolist() == policy.values.tolist()
     assert [again.ask().arm for _ in range(30)]
+
+
+def test_a_file_of_before_there_were_kinds_of_curves_is_read():
+    """What was seen is there, and what is believed of it is made anew."""
+    policy = RotationUCB(3)
+    for _ in range(50):
+        policy.tell(policy.ask().id, 1.0)
+    snapshot = policy.snapshot()
+    del snapshot["learned"]["kinds"]
+    snapshot["learned"]["hazards"] = np.full((3, 3), 1 / 3)
+    again = RotationUCB(3)
+    again.resume(snapshot)
+    assert again.counts.tolist() == policy.counts.tolist()
+    assert again.stale
+    assert [again.ask().arm for _ in range(30)]
+    assert again.kinds.any()

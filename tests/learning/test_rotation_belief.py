@@ -1,109 +1,160 @@
-"""The change-point posterior and the reservation index against their definitions."""
-
-from itertools import pairwise, product
+"""Levels, kinds of curves and the reservation index against their definitions."""
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.integrate import quad
-from scipy.special import betaln
 from scipy.stats import beta
 
-from lastswitch.learning.beta_excess import excess
 from lastswitch.learning.rotation_belief import (
     believe,
     believe_arms,
-    believe_reference,
-    stays_of,
+    reservation,
+    reservation_reference,
 )
-from lastswitch.learning.rotation_segments import (
-    HAZARDS,
-    segment_likelihoods,
-    segment_weights,
-    segment_weights_reference,
-    staying,
+from lastswitch.learning.rotation_kinds import (
+    BEFOREHAND,
+    CHANGING,
+    KINDS,
+    PEAK,
+    PERIODIC,
+    RISING,
+    pays_of,
+    pays_reference,
 )
+from lastswitch.learning.rotation_levels import levels_of, likelihoods, likelihoods_reference
 
 
 @st.composite
-def seen_cells(draw, most=9):
+def seen_cells(draw, most=12):
     """Draw rewards and sums by cell, some cells unseen, and how many of them are streaks."""
     streaks, depth = draw(st.integers(1, 3)), draw(st.integers(1, most - 3))
-    cell = st.integers(0, 6) | st.integers(0, 400)
+    cell = st.integers(0, 6) | st.integers(0, 60)
     n = np.array([float(draw(cell)) for _ in range(streaks + depth)])
     share = st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
     return n, n * [draw(share) for _ in n], streaks
 
 
-EVEN = np.full(len(HAZARDS), 1 / len(HAZARDS))
-
-
 def priors():
-    """Draw how likely each hazard is beforehand."""
-    shares = st.tuples(*[st.floats(0.01, 1.0)] * len(HAZARDS))
-    return shares.map(lambda votes: np.array(votes) / sum(votes))
+    """Draw how likely each kind is beforehand: one of them alone, or all somehow."""
+    alone = st.integers(0, len(KINDS) - 1).map(lambda way: np.eye(len(KINDS))[way])
+    votes = st.tuples(*[st.floats(0.01, 1.0)] * len(KINDS))
+    return alone | votes.map(lambda votes: np.array(votes) / sum(votes))
 
 
-def index_of(n, s, streaks, profit, arms=2, hazards=EVEN):
+def index_of(n, s, streaks, profit, arms=2, kinds=BEFOREHAND):
     """Return the index and the mean of each cell."""
     values, means = np.ones(n.size), np.full(n.size, np.nan)
-    stays = stays_of(n.size, streaks, arms)
-    believe(n, s, streaks, profit, arms, stays, hazards.copy(), values, means)
+    believe(n, s, streaks, profit, arms, kinds.copy(), values, means)
     return values, means
 
 
-@settings(max_examples=60, deadline=None)
-@given(seen_cells(), priors(), st.integers(0, 2), st.integers(1, 6))
-def test_the_weights_are_those_of_all_ways_to_cut(cells, prior, first, even):
-    """Forwards and backwards sum over the cuts what enumeration lists one by one."""
+def pays_by(n, s, streaks, kinds, even=4):
+    """Return levels, how likely each kind is, and how likely each place pays each level."""
+    levels, widths = levels_of(n, s)
+    likely, shares = likelihoods(n, s, levels, widths), kinds.copy()
+    pays = np.empty(likely.shape)
+    pays_of(n, s, streaks, even, levels, widths, likely, shares, pays)
+    return levels, shares, pays
+
+
+@settings(max_examples=80, deadline=None)
+@given(seen_cells(), priors(), st.integers(1, 8))
+def test_forwards_and_backwards_sum_what_whole_matrices_do(cells, prior, even):
+    """Of one kind the pays are the same; of several all but those that hardly matter."""
     n, s, streaks = cells
-    seen = np.flatnonzero(n)
-    count, total = (np.concatenate([[0.0], np.cumsum(x[seen])]) for x in (n, s))
-    before = np.concatenate([[0], np.cumsum(n > 0)])
-    hazards, stays = np.array(HAZARDS), staying(np.array(HAZARDS), first + n.size, streaks, even)
-    expected, shares = segment_weights_reference(n, s, hazards, prior, streaks, first, even)
-    assume(seen.size)
-    likely = segment_likelihoods(count, total)
-    weights, each = segment_weights(likely, seen + first, stays, prior)
-    by_seen = np.zeros((seen.size, seen.size))
-    for i, j in product(range(n.size), repeat=2):
-        if before[i] < before[j + 1]:  # it holds a state that was seen
-            by_seen[before[i], before[j + 1] - 1] += expected[i, j]
-    assert weights.sum(axis=0) == pytest.approx(by_seen, abs=1e-9)
-    assert each == pytest.approx(shares, abs=1e-9)
-    for place in range(seen.size):  # every state seen lies in exactly one segment of a cut
-        covering = weights[:, : place + 1, place:].sum(axis=(1, 2))
-        assert covering == pytest.approx(each)
+    levels, widths = levels_of(n, s)
+    likely = likelihoods(n, s, levels, widths)
+    expected, expected_pays = pays_reference(n, s, streaks, even, levels, widths, likely, prior)
+    assume(np.isfinite(expected).all())
+    _, shares, pays = pays_by(n, s, streaks, prior, even)
+    assert shares == pytest.approx(expected, abs=1e-7)
+    left_out = shares[shares < 5e-3].sum()
+    assert np.abs(pays - expected_pays).sum(axis=1).max() <= 2.0 * left_out + 1e-7
+    assert pays.sum(axis=1) == pytest.approx(np.ones(n.size))
+
+
+@settings(max_examples=80, deadline=None)
+@given(seen_cells())
+def test_levels_cover_all_there_is_and_are_finer_where_more_is_known(cells):
+    """Stretches lie side by side; one at a well-known mean is no wider than its deviation."""
+    n, s, _ = cells
+    levels, widths = levels_of(n, s)
+    edges = np.cumsum(widths)
+    assert edges[-1] == pytest.approx(1.0)
+    assert levels == pytest.approx(edges - 0.5 * widths)
+    for seen, paid in zip(n, s, strict=True):
+        mean, deviation = beta(1 + paid, 1 + seen - paid).stats("mv")
+        width = widths[np.searchsorted(edges, mean)]
+        assert width <= max(np.sqrt(deviation), 0.0501) + 1e-12
+    expected = likelihoods_reference(n, s, levels, widths)
+    assert likelihoods(n, s, levels, widths) == pytest.approx(expected)
 
 
 @settings(max_examples=60, deadline=None)
-@given(seen_cells(), st.sampled_from([0.0, 0.5, 20.0, 500.0]), st.sampled_from([1, 5, 8]), priors())
-def test_the_index_is_where_looking_is_just_worth_its_price(cells, profit, arms, prior):
-    """Newton's method finds nearly what bisection on exact distributions finds.
+@given(st.integers(0, 10**6), st.floats(0, 1))
+def test_a_state_by_itself_pays_as_its_rewards_say(seen, share):
+    """On the levels its mean is exact to within a small part of its own error, however small."""
+    n, s = np.array([float(seen)]), np.array([seen * share])
+    levels, _, pays = pays_by(n, s, 1, np.eye(len(KINDS))[0])
+    exact = beta(1 + s[0], 1 + n[0] - s[0])
+    assert pays[0] @ levels == pytest.approx(exact.mean(), abs=0.15 * exact.std())
+    spread = np.sqrt(pays[0] @ (levels - exact.mean()) ** 2)
+    assert spread == pytest.approx(exact.std(), rel=0.15)
 
-    It may stop where its steps are short, and takes many rewards for normal ones: what is left of
-    that is only to be seen where a look profits plays by the hundred.
-    """
-    n, s, streaks = cells
-    values, means = index_of(n, s, streaks, profit, arms, prior)
-    expected, expected_means = believe_reference(n, s, streaks, profit, arms, prior)
-    assert values == pytest.approx(expected, abs=0.005 if profit <= 20.0 else 0.035)
-    assert means == pytest.approx(expected_means, abs=1e-9, nan_ok=True)
+
+def test_states_without_end_have_levels_enough():
+    """However many states are known however well, levels cover what there is."""
+    rng = np.random.default_rng(0)
+    n, s = np.full(80, 1e7), 1e7 * rng.random(80)
+    levels, widths = levels_of(n, s)
+    assert widths.sum() == pytest.approx(1.0)
+    assert (np.diff(levels) > 0).all()
+    values, means = index_of(n, s, 4, 100.0)
+    assert np.isfinite(values).all()
+    assert np.isfinite(means).all()
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.floats(0, 300), st.floats(0, 300), st.floats(0.001, 0.999))
-def test_the_excess_is_the_integral_of_the_tail(hits, misses, u):
-    """E[(μ - u)₊] = ∫ P(μ > x) dx from u to 1, whether exact or taken for normal."""
-    a, b = 1.0 + hits, 1.0 + misses
-    variable = beta(a, b)
-    points = np.clip([u, *variable.ppf([0.01, 0.5, 0.99]), 1.0], u, 1.0)
-    tail = sum(quad(variable.sf, low, high)[0] for low, high in pairwise(points))
-    more, above = excess(a, b, float(betaln(a, b)), u)
-    many = a + b > 40 and min(a, b) > 4
-    assert more == pytest.approx(tail, abs=2e-3 if many else 1e-7)
-    assert above == pytest.approx(variable.sf(u), abs=0.05 if many else 1e-6)
+@given(st.floats(0, 1), st.floats(0, 1e6), st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_the_index_is_where_looking_is_just_worth_its_price(mean, wins, weights):
+    """One walk down the levels finds what bisection does."""
+    levels, shares = np.sort(np.random.default_rng(len(weights)).random(len(weights))), weights
+    expected = reservation_reference(mean, wins, levels, np.array(shares))
+    assert reservation(mean, wins, levels, np.array(shares)) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("form", "curve"),
+    [
+        (CHANGING, [0.6, 0.6, 0.2, 0.2, 0.2, 0.9, 0.9, 0.9, 0.4, 0.4, 0.4]),
+        (RISING, [0.05, 0.1, 0.3, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9]),
+        (PEAK, [0.1, 0.1, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1]),
+        (PERIODIC, [0.1, 0.3, 0.9, 0.5, 0.3, 0.9, 0.5, 0.3, 0.9]),
+    ],
+)
+def test_what_was_seen_tells_of_what_kind_a_curve_is(form, curve):
+    """Thirty rewards of each state are enough to tell forms apart."""
+    n = np.full(len(curve), 30.0)
+    _, shares, _ = pays_by(n, n * curve, 1, BEFOREHAND)
+    assert shares[KINDS[:, 0] == form].sum() > 0.9
+
+
+def test_an_arm_without_its_peak_has_it_where_least_was_seen():
+    """Among arms with peaks, two zeros do not bury the one rest of an arm that may be its own."""
+    n = np.array([20.0, 20.0, 20.0, 2.0, 20.0, 20.0, 20.0])
+    s = np.round(n * 0.1)
+    peaks = np.where(KINDS[:, 0] == PEAK, 0.9, 0.1 * BEFOREHAND)
+    values, _ = index_of(n, s, 1, 50.0, kinds=peaks / peaks.sum())
+    assert values[3] > 1.5 * np.delete(values, 3).max()
+
+
+def test_rests_never_seen_pay_what_their_phase_does():
+    """Where rests three apart paid the same twice, the next is believed to do so again."""
+    pays = np.array([0.2, 0.1, 0.9, 0.4, 0.1, 0.9, 0.4, 0.0, 0.0, 0.0])
+    n = np.where(np.arange(10) < 7, 40.0, 0.0)
+    _, means = index_of(n, n * pays, 1, 1.0)
+    assert means[7:] == pytest.approx([0.1, 0.9, 0.4], abs=0.12)
 
 
 def test_states_that_pay_alike_share_what_was_seen():
@@ -141,34 +192,25 @@ def test_short_rests_are_seen_before_they_are_judged_and_long_ones_are_not():
     assert (index_of(np.zeros(7), np.zeros(7), 1, 5.0)[0] == 1.0).all()
 
 
-def table_of(*curves, times=40.0):
-    """Return counts and sums of arms that paid just what these curves say, the first never seen."""
-    pays = np.array([np.zeros(len(curves[0])), *curves])
-    n = np.full(pays.shape, times)
-    n[0] = 0.0
-    return n, n * pays
-
-
-def test_how_often_curves_change_is_learned_from_all_arms():
-    """Flat arms make changes unlikely for one hardly seen, jagged ones likely; alone it is even."""
-    flat, jagged = [0.3] * 6, [0.1, 0.9, 0.2, 0.8, 0.1, 0.9]
-    believed = []
-    for others in ([flat] * 4, [jagged] * 4):
-        n, s = table_of(*others)
-        n[0, 2], s[0, 2] = 1.0, 1.0
-        hazards, values = np.zeros((5, len(HAZARDS))), np.ones((5, 6))
-        every = np.ones(5, np.bool_)
+def test_kinds_of_curves_are_learned_from_all_arms():
+    """Beside arms that rise one hardly seen is taken to rise, beside peaks to have one."""
+    rising, peak = [0.05, 0.2, 0.4, 0.6, 0.7, 0.9], [0.1, 0.1, 0.1, 0.9, 0.1, 0.1]
+    for form, curve in ((RISING, rising), (PEAK, peak)):
+        n = np.full((5, 6), 40.0)
+        n[0] = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+        s = n * curve
+        s[0] = 0.0
+        kinds, values = np.zeros((5, len(KINDS))), np.ones((5, 6))
         for _ in range(2):
-            believe_arms(n, s, 1, np.full(5, 5), 20.0, every, hazards, values)
-        assert hazards.sum(axis=1) == pytest.approx(1.0)
-        believed.append(hazards[0] @ np.array(HAZARDS))
-    assert believed[0] < np.mean(HAZARDS) - 0.1 < np.mean(HAZARDS) + 0.1 < believed[1]
+            believe_arms(n, s, 1, np.full(5, 5), 20.0, np.ones(5, np.bool_), kinds, values)
+        assert kinds.sum(axis=1) == pytest.approx(1.0)
+        assert kinds[0, KINDS[:, 0] == form].sum() > 0.5
 
 
 def test_an_arm_never_seen_has_no_vote():
-    """Where nothing was seen, nothing is said of hazards, and all is to be seen."""
-    hazards, values = np.zeros((2, len(HAZARDS))), np.zeros((2, 6))
+    """Where nothing was seen, nothing is said of kinds, and all is to be seen."""
+    kinds, values = np.zeros((2, len(KINDS))), np.zeros((2, 6))
     nothing = np.zeros((2, 6))
-    believe_arms(nothing, nothing, 1, np.full(2, 5), 20.0, np.ones(2, np.bool_), hazards, values)
-    assert not hazards.any()
+    believe_arms(nothing, nothing, 1, np.full(2, 5), 20.0, np.ones(2, np.bool_), kinds, values)
+    assert not kinds.any()
     assert (values == 1.0).all()

@@ -67,7 +67,7 @@ def two_kinds(t, subject):
 def test_subjects_who_differ_are_told_apart_unless_all_are_pooled(pooling, least, most):
     """Subjects of two kinds: pooled they get one plan, which suits half of them."""
     earned = play(RotationUCB(2, pooling=pooling), two_kinds, 120, subjects=range(6))
-    assert least <= earned[:, 60:].mean() / 0.9 <= most
+    assert least <= earned[:, 60:].mean() / 0.9 <= most + 1e-9
 
 
 def test_partial_pooling_finds_how_alike_subjects_are():

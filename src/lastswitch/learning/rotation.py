@@ -39,8 +39,8 @@ class RotationUCB(OptimisticTables, Policy):
     where the arms stand, plays the first few of them and plans again. It needs no horizon and, on
     rewards in [0, 1], no tuning.
 
-    - *Belief.* A posterior over where each arm's curve changes, so that states that pay alike share
-      what was seen of them, and of each state the pay at which looking is just worth its price
+    - *Belief.* A posterior over kinds of curves, by which states share what was seen of them, and
+      of each state the pay at which looking is just worth its price
       (:mod:`lastswitch.learning.rotation_belief`); a longer streak is never believed to pay more.
       Tables start ``depth`` rests deep, their last entry pooling what is deeper, and an arm's
       table deepens (up to ``max_depth``) when its best cycle waits for that tail or when the
@@ -119,7 +119,7 @@ class RotationUCB(OptimisticTables, Policy):
         "values",
         "limits",
         "basis",
-        "hazards",
+        "kinds",
         "tables",
         "made",
         "checked",
@@ -362,6 +362,9 @@ class RotationUCB(OptimisticTables, Policy):
         """Take back what was seen and believed."""
         # Files of before it was kept on what tables were made: they are soon made again.
         learned = {"basis": np.zeros_like(self.basis), **learned}
+        if "hazards" in learned:  # files of before there were kinds of curves
+            learned |= {"kinds": np.zeros_like(self.kinds), "stale": True, "made": 0.0}
+            del learned["hazards"]
         depths = learned["depths"]
         check_like("depths", depths, self.depths)
         if not ((depths >= self.depth).all() and (depths <= self.max_depth).all()):
@@ -383,8 +386,8 @@ class RotationUCB(OptimisticTables, Policy):
             raise PolicyError("what is believed of a state must lie between 0 and 1.")
         if self.basis.min() < 0.0:
             raise PolicyError("what tables were made of must not be negative.")
-        if self.hazards.min() < 0.0 or self.hazards.sum(axis=1).max() > 1.0 + 1e-9:
-            raise PolicyError("how likely hazards are must be shares of one.")
+        if self.kinds.min() < 0.0 or self.kinds.sum(axis=1).max() > 1.0 + 1e-9:
+            raise PolicyError("how likely kinds of curves are must be shares of one.")
         known = self.cycle >= 0
         if (self.cycle >= self.n_arms).any() or (known[1:] > known[:-1]).any():
             raise PolicyError(f"cycle must be of arms below {self.n_arms}, got {self.cycle}.")

@@ -16,6 +16,7 @@ from lastswitch.learning.indices import INDICES, exploration_level, thompson
 from lastswitch.learning.policy import Mask
 from lastswitch.learning.rotation_belief import PROFIT, believe_arms
 from lastswitch.learning.rotation_cycle import CLOSED, LONGEST, cycle_pay, search_cycle
+from lastswitch.learning.rotation_kinds import KINDS
 from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
 from lastswitch.learning.rotation_pooling import (
     MOST_WEIGHED,
@@ -26,7 +27,6 @@ from lastswitch.learning.rotation_pooling import (
 )
 from lastswitch.learning.rotation_price import price_slots
 from lastswitch.learning.rotation_prior import Prior, read_prior
-from lastswitch.learning.rotation_segments import HAZARDS
 from lastswitch.learning.rotation_tables import (
     STREAKS,
     asking_depth,
@@ -94,8 +94,8 @@ class OptimisticTables:
         self.limits = np.zeros((2, *shape))
         #: Of each state, when the tables of its arm were made: plays, and their mean.
         self.basis = np.zeros((2, *shape))
-        #: How likely each arm's curve changes how often, as its rewards and other arms say.
-        self.hazards = np.zeros((self.n_arms, len(HAZARDS)))
+        #: How likely each arm's curve is of each kind, as its rewards and other arms say.
+        self.kinds = np.zeros((self.n_arms, len(KINDS)))
         #: Which tables these are, whether they are outdated.
         self.tables, self.stale = 0, True
         #: Plays when the tables of all arms were made, and when a cycle was last searched for.
@@ -119,7 +119,7 @@ class OptimisticTables:
         for name in ("limits", "basis"):
             tables = getattr(self, name)
             setattr(self, name, np.concatenate([tables, np.zeros_like(tables[:, :1])], axis=1))
-        self.hazards = np.vstack([self.hazards, np.zeros(len(HAZARDS))])
+        self.kinds = np.vstack([self.kinds, np.zeros(len(KINDS))])
         if self.prior is not None:  # one row more, so that the arguments still go together
             self.prior = Prior(*(np.vstack([table, 0.0 * table[:1]]) for table in self.prior))
         if given is not None:
@@ -232,7 +232,7 @@ class OptimisticTables:
             subjects = [own_tables(track.memory, n.shape) for track in tracks[::each]]
             self.strength = likeliest_strength(subjects, (self.counts, self.sums))
         n, s = mixed(own_tables(own, n.shape), (n, s), STRENGTHS[self.strength])
-        self.hazards[:] = 0.0  # those are of another subject
+        self.kinds[:] = 0.0  # those are of another subject
         self._tabulate((n, s, s), np.ones(self.n_arms, np.bool_))
 
     def _tabulate(
@@ -261,7 +261,7 @@ class OptimisticTables:
             values: FloatArray = np.ones_like(counts)
             values[:, : self.values.shape[1]] = self.values
             profit = PROFIT * plays / max(1, states)
-            believe_arms(counts, sums, streaks, self.depths, profit, again, self.hazards, values)
+            believe_arms(counts, sums, streaks, self.depths, profit, again, self.kinds, values)
         else:
             counts, sums, squares = pooled(*seen, STREAKS, streaks, self.depths)
             if self.index == "thompson":
