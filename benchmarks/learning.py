@@ -47,8 +47,13 @@ class Case(NamedTuple):
 
     @classmethod
     def of(cls, name: str, bandit: ls.Bandit, horizon: int) -> Case:
-        """Solve ``bandit``; fall back on the upper bound where it cannot be solved."""
+        """Solve ``bandit``; fall back on the upper bound where it cannot be solved.
+
+        A bound that was cut short may be several per cent too high, so there it gets more time.
+        """
         optimum = ls.optimal_total(bandit, horizon, time_limit=5.0)
+        if not optimum.optimal:
+            optimum = ls.optimal_total(bandit, horizon, time_limit=30.0)
         best = optimum.value if optimum.optimal else optimum.bound
         return cls(name, bandit, horizon, best, optimum.optimal)
 
