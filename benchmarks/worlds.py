@@ -8,8 +8,8 @@
 - *Arriving*: a fourth arm is added after a third of the rounds.
 - *Subjects*: curves that are a blend of common ones and of the subject's own.
 
-Run ``python -m benchmarks.worlds [--quick] [--part PART]``, the parts called as above. The tables of
-a part alone take the place of its last ones.
+Run ``python -m benchmarks.worlds [--quick] [--part PART]``, the parts called as above. The tables
+of a part alone take the place of its last ones.
 """
 
 from __future__ import annotations
