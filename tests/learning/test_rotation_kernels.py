@@ -205,21 +205,21 @@ def test_what_tables_were_made_of_says_when_they_are_due(then, now, data):
 
 
 @settings(max_examples=60, deadline=None)
-@given(tables(), seen_states(), st.floats(-0.5, 0.9), st.integers(1, 5))
-def test_arms_ask_for_depth_one_by_one(table, seen, price, most):
+@given(tables(), seen_states(), st.floats(-0.5, 0.9), st.integers(1, 5), st.booleans())
+def test_arms_ask_for_depth_one_by_one(table, seen, price, most, at_once):
     """All arms at once ask for what each asks for by itself, and none may be too deep."""
     values, streaks, depths = table
     arms = min(len(values), len(seen[0]))
     n, s = seen[1][:arms], seen[2][:arms]
     depth = int(depths[0])
-    asked = asking_depth(values, streaks, depths[:arms], most, price, n, s)
+    asked = asking_depth(values, streaks, depths[:arms], most, price, n, s, at_once)
     expected = [
         depth < most
         and wants_depth(
             n[arm],
             s[arm],
             STREAKS + depth - 1,
-            best_cycle(values[arm], streaks, depth, price)[2] == depth,
+            at_once or best_cycle(values[arm], streaks, depth, price)[2] == depth,
         )
         for arm in range(arms)
     ]

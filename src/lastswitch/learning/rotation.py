@@ -43,9 +43,10 @@ class RotationUCB(OptimisticTables, Policy):
       of each state the pay at which looking is just worth its price
       (:mod:`lastswitch.learning.rotation_belief`); a longer streak is never believed to pay more.
       Tables start ``depth`` rests deep, their last entry pooling what is deeper, and an arm's
-      table deepens (up to ``max_depth``) when its best cycle waits for that tail or when the
-      tail's states pay unlike each other. Tables are made again where what is believed of a state
-      may have moved, and all of them whenever plays have grown by a tenth.
+      table deepens (up to ``max_depth``) once that tail was seen; with the other indices, when its
+      best cycle waits for the tail or when the tail's states pay unlike each other. Tables are made
+      again where what is believed of a state may have moved, and all of them whenever plays have
+      grown by a tenth.
     - *Plan.* A beam search over ``lookahead`` rounds. What the arms' last states are worth is added
       at the end: with a price per slot, each arm alone has a best cycle, and being closer to it is
       worth more. This keeps a short plan from being short-sighted. What that worth gets wrong could

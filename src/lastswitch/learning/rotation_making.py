@@ -291,9 +291,12 @@ class OptimisticTables:
 
     def _deepen(self, n: FloatArray, s: FloatArray) -> NDArray[np.bool_]:
         """Deepen the tables of the arms whose data ask for it; return which were."""
-        asked = asking_depth(
-            self.values, self.streak_depth, self.depths, self.max_depth, self._slot_price, n, s
-        )
+        tables = self.values, self.streak_depth, self.depths, self.max_depth
+        # Where rests never seen are judged by others, telling more of them apart costs little: a
+        # peak behind the table's end is not taken for the tail's first rest. Where each counts as
+        # the best there is, it costs a look at each.
+        at_once = self.index == "reservation"
+        asked = asking_depth(*tables, self._slot_price, n, s, at_once)
         for arm in np.flatnonzero(asked).tolist() if asked.any() else ():
             self.depths[arm] = deeper(self._depth_list[arm], self.max_depth)
         return asked

@@ -123,11 +123,11 @@ def wants_depth(
     n: NDArray[np.float64],
     s: NDArray[np.float64],
     first: int,
-    waits_for_tail: bool,
+    at_once: bool,
 ) -> bool:
     """Tell whether one arm's tail, the raw states from ``first`` on, should be looked at closer.
 
-    It should if the arm's best cycle waits for it, or if some state in it pays unlike the others.
+    It should if some state in it pays unlike the others; or ``at_once``, when it was seen at all.
     """
     seen, paid = 0.0, 0.0
     for state in range(first, n.size):
@@ -135,7 +135,7 @@ def wants_depth(
         paid += s[state]
     if seen < _TAIL_SEEN:
         return False
-    if waits_for_tail:
+    if at_once:
         return True
     mean = paid / seen
     if mean <= 0.0 or mean >= 1.0:
@@ -162,14 +162,19 @@ def asking_depth(
     price: float,
     n: NDArray[np.float64],
     s: NDArray[np.float64],
+    at_once: bool,
 ) -> NDArray[np.bool_]:
-    """Tell which arms' tables should be deeper, and may be: see :func:`wants_depth`."""
+    """Tell which arms' tables should be deeper, and may be: see :func:`wants_depth`.
+
+    At once where the best cycle waits for the tail, too.
+    """
     asked = np.zeros(depths.size, np.bool_)
     for arm in range(depths.size):
         depth = depths[arm]
         if depth < most:
             rest = best_cycle(values[arm], streaks, depth, price)[2]
-            asked[arm] = wants_depth(n[arm], s[arm], STREAKS + depth - 1, rest == depth)
+            hurry = at_once or rest == depth
+            asked[arm] = wants_depth(n[arm], s[arm], STREAKS + depth - 1, hurry)
     return asked
 
 
