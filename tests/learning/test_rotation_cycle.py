@@ -7,18 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lastswitch.learning.rotation_cycle import (
+from lastswitch.learning.rotation_cycle import cycle_pay, enter, settled
+from lastswitch.learning.rotation_cycle_search import (
     CLOSED,
     LONGEST,
-    cycle_pay,
-    enter,
+    added,
+    fill_in,
     improved,
+    plan_anew,
+    respond,
     search_cycle,
-    settled,
 )
 from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
 from lastswitch.learning.rotation_price import price_slots
 from strategies import pays
+
+#: What a search may draw.
+NOISE = np.random.default_rng(0).random(500)
 
 
 @st.composite
@@ -128,7 +133,8 @@ def test_no_short_cycle_and_no_end_of_the_plan_is_better(case, bounded):
     """
     values, streaks, depths, _, plan = case
     bound = price_slots(values, streaks, depths, np.empty_like(values))[1] if bounded else np.inf
-    cycle, pay = search_cycle(values, streaks, depths, plan[:2], plan, bound)
+    price = price_slots(values, streaks, depths, np.empty_like(values))[0]
+    cycle, pay = search_cycle(values, streaks, depths, plan[:2], plan, price, bound, NOISE)
     assert pay <= bound + 1e-8
     assert pay == pytest.approx(cycle_pay(values, streaks, depths, cycle, *room(values)))
     starts = [plan[:2], *(plan[at:] for at in range(plan.size))]
@@ -136,6 +142,114 @@ def test_no_short_cycle_and_no_end_of_the_plan_is_better(case, bounded):
         starts += map(np.array, product(range(len(values)), repeat=length))
     best = max(cycle_pay(values, streaks, depths, start, *room(values)) for start in starts)
     assert pay >= best - (CLOSED if bounded else 1e-8)
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables_and_cycles(), st.data())
+def test_a_play_adds_what_the_cycle_earns_with_it(case, data):
+    """To change a place earns what the new arm's play adds, less what the old one's did."""
+    values, streaks, depths, _, cycle = case
+    length, at = cycle.size, data.draw(st.integers(0, cycle.size - 1))
+    arm = data.draw(st.integers(0, len(values) - 1))
+
+    def adds(arm):
+        turn = np.roll(cycle, -at).tolist()
+        plays = [gap for gap in range(1, length) if turn[gap] == arm]
+        others = [gap for gap in range(1, length) if turn[gap] != arm] or [length]
+        right, left = others[0] - 1, length - others[-1] - 1 if others[0] < length else 0
+        back, ahead = (length - plays[-1], plays[0]) if plays else (length, length)
+        return added(values[arm], streaks, depths[arm], length, back, ahead, left, right)
+
+    changed = cycle.copy()
+    changed[at] = arm
+    before, after = (
+        length * cycle_pay(values, streaks, depths, plays, *room(values))
+        for plays in (cycle, changed)
+    )
+    assert after - before == pytest.approx(adds(arm) - adds(cycle[at]), abs=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables_and_cycles(), st.data())
+def test_free_places_are_taken_and_no_single_change_is_left_that_pays(case, data):
+    """Whatever was free goes to an arm; then every other arm at every place was tried."""
+    values, streaks, depths, _, cycle = case
+    free = data.draw(st.sets(st.integers(0, cycle.size - 1)))
+    cycle[list(free)] = -1
+    fill_in(values, streaks, depths, cycle, *room(values))
+    assert cycle.min() >= 0
+    pay = cycle_pay(values, streaks, depths, cycle, *room(values))
+    for at, arm in product(range(cycle.size), range(len(values))):
+        changed = cycle.copy()
+        changed[at] = arm
+        assert cycle_pay(values, streaks, depths, changed, *room(values)) <= pay + 1e-8
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables_and_cycles(), st.floats(0.0, 1.0), st.data())
+def test_an_arm_takes_the_free_places_that_suit_it_best(case, price, data):
+    """No other choice of free places, the first among them, earns more above the price.
+
+    At a price nothing is worth, no place is taken.
+    """
+    values, streaks, depths, _, cycle = case
+    length, arm = cycle.size, data.draw(st.integers(0, len(values) - 1))
+    first = data.draw(st.integers(0, length - 1))
+    cycle[[first, *data.draw(st.sets(st.integers(0, length - 1)))]] = -1
+    free = [gap for gap in range(1, length) if cycle[(first + gap) % length] == -1]
+
+    def earned(chosen):
+        gaps = np.diff([0, *chosen, length])
+        cells = [0 if gap == 1 else streaks + min(gap - 1, depths[arm]) - 1 for gap in gaps]
+        return float(values[arm, cells].sum() - price * len(cells))
+
+    within = (max(np.diff([0, *chosen, length])) <= depths[arm] + 1 for chosen in subsets(free))
+    sums = [earned(c) for c, fits in zip(subsets(free), within, strict=True) if fits]
+    best, trial = max(sums, default=-np.inf), cycle.copy()
+    table, scratch = (values[arm], streaks, depths[arm]), np.empty(length + 1, np.int64)
+    found = respond(*table, price, trial, arm, first, np.empty(length + 1), scratch)
+    assert found == pytest.approx(best, abs=1e-9) if sums else found < -1e17
+    taken = [
+        gap for gap in range(1, length) if gap in free and trial[(first + gap) % length] == arm
+    ]
+    if found > 0.0:
+        assert earned(taken) == pytest.approx(best, abs=1e-9)
+    else:
+        assert (trial == cycle).all()
+
+
+def subsets(places):
+    """Return all choices of some of the places, in order."""
+    return [
+        [place for place, taken in zip(places, choice, strict=True) if taken]
+        for choice in product((False, True), repeat=len(places))
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables_and_cycles(), st.booleans())
+def test_planning_anew_never_loses(case, from_nothing):
+    """What comes of it is a whole cycle of the same length that pays no less."""
+    values, streaks, depths, _, cycle = case
+    before = cycle_pay(values, streaks, depths, cycle, *room(values))
+    if from_nothing:
+        cycle[:], before = -1, 0.0
+    pay, drawn = plan_anew(values, streaks, depths, 0.5, cycle, 5, NOISE, 490)
+    assert cycle.min() >= 0
+    assert drawn > 490
+    assert pay == pytest.approx(cycle_pay(values, streaks, depths, cycle, *room(values)))
+    assert pay >= before - 1e-8
+
+
+def test_arms_that_must_all_move_at_once_are_found():
+    """Two arms every fourth round and three every sixth fit into twelve, and nothing else does."""
+    values = np.full((5, 1 + 8), 0.1)
+    values[:2, 3], values[2:, 5] = 0.7, 0.6  # delays of 4 and 6
+    depths, plan = np.full(5, 8), np.array([0, 1, 2, 3, 4])
+    price, bound = price_slots(values, 1, depths, np.empty_like(values))
+    _, pay = search_cycle(values, 1, depths, plan[:0], plan, price, bound, NOISE)
+    assert pay == pytest.approx(0.65)
+    assert improved(values, 1, depths, plan)[1] < 0.64  # one place at a time does not get there
 
 
 @settings(max_examples=60, deadline=None)

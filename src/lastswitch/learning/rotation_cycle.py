@@ -4,8 +4,9 @@ The potentials of :mod:`lastswitch.learning.rotation_price` judge every arm as i
 a state in which many arms are about ready looks good, though only one of them can be played. A
 search that ends in such potentials may keep seven arms in a loop in which they stand in each
 other's way, where three of them alone would earn more, because letting the others go costs more
-than it sees. A cycle played for ever has no such error. So one is kept, as good as a local search
-finds, and with :math:`\rho` its mean pay per round, a joint state is worth
+than it sees. A cycle played for ever has no such error. So one is kept, as good as
+:mod:`lastswitch.learning.rotation_cycle_search` finds, and with :math:`\rho` its mean pay per
+round, a joint state is worth
 
 .. math:: V(x) = \max_k \Bigl(\sum_{t < L} r_t^{(k)} - L \rho + b_k\Bigr),
 
@@ -25,13 +26,7 @@ import numpy as np
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import inner, jit
 
-#: Cycles are at most so long.
-LONGEST = 48
-#: All cycles of a length up to this are tried, and all changes of two places, if they are so few.
-_SHORT, _FEW = 4, 3_000
 _EQUAL = 1e-9
-#: A cycle that pays this close to a bound on all schedules need not be bettered.
-CLOSED = 1e-4
 _NEVER = -1_000_000
 
 
@@ -142,158 +137,3 @@ def enter(
         if total > best - _EQUAL:
             best, entry = max(best, total), first
     return best, entry
-
-
-@jit
-def improved(
-    values: FloatArray, streaks: int, depths: IntArray, start: IntArray
-) -> tuple[IntArray, float]:
-    """Return a cycle no change of one place improves, from ``start``, and its pay.
-
-    A change replaces an arm, leaves a place out or puts one in.
-    """
-    n_arms = values.shape[0]
-    last, run = np.empty(n_arms, np.int64), np.empty(n_arms, np.int64)
-    room = np.empty(LONGEST + 1, np.int64)
-    room[: start.size] = start
-    length = start.size
-    best = cycle_pay(values, streaks, depths, room[:length], last, run)
-    at, since = 0, 0
-    while since < length:  # until a turn has passed without a change
-        at = at + 1 if at + 1 < length else 0
-        since += 1
-        was, chosen = room[at], room[at]
-        for arm in range(n_arms):
-            if arm == was:
-                continue
-            room[at] = arm
-            pay = cycle_pay(values, streaks, depths, room[:length], last, run)
-            if pay > best + _EQUAL:
-                best, chosen, since = pay, arm, 0
-        room[at] = chosen
-        if length > 1:
-            was = room[at]
-            room[at : length - 1] = room[at + 1 : length].copy()
-            pay = cycle_pay(values, streaks, depths, room[: length - 1], last, run)
-            if pay > best + _EQUAL:
-                best, since = pay, 0
-                length -= 1
-                at = min(at, length - 1)
-                continue
-            room[at + 1 : length] = room[at : length - 1].copy()
-            room[at] = was
-        if length < LONGEST:
-            room[at + 1 : length + 1] = room[at:length].copy()
-            chosen = -1
-            for arm in range(n_arms):
-                room[at] = arm
-                pay = cycle_pay(values, streaks, depths, room[: length + 1], last, run)
-                if pay > best + _EQUAL:
-                    best, chosen, since = pay, arm, 0
-            if chosen >= 0:
-                room[at] = chosen
-                length += 1
-            else:
-                room[at:length] = room[at + 1 : length + 1].copy()
-    return room[:length].copy(), best
-
-
-@inner
-def _pair(
-    values: FloatArray,
-    streaks: int,
-    depths: IntArray,
-    cycle: IntArray,
-    best: float,
-    last: IntArray,
-    run: IntArray,
-) -> float:
-    """Change two places of ``cycle`` at once where that pays more than ``best``; return its pay."""
-    n_arms, length = values.shape[0], cycle.size
-    for p in range(length):
-        for q in range(p + 1, length):
-            one, other = cycle[p], cycle[q]
-            for first in range(n_arms):
-                for second in range(n_arms):
-                    cycle[p], cycle[q] = first, second
-                    pay = cycle_pay(values, streaks, depths, cycle, last, run)
-                    if pay > best + _EQUAL:
-                        one, other, best = first, second, pay
-            cycle[p], cycle[q] = one, other
-    return best
-
-
-@inner
-def _polished(
-    values: FloatArray, streaks: int, depths: IntArray, start: IntArray
-) -> tuple[IntArray, float]:
-    """Return a cycle that no change of one place improves nor, if it is short, one of two."""
-    n_arms = values.shape[0]
-    last, run = np.empty(n_arms, np.int64), np.empty(n_arms, np.int64)
-    cycle, pay = improved(values, streaks, depths, start)
-    while cycle.size * (cycle.size - 1) // 2 * n_arms * n_arms <= _FEW:
-        more = _pair(values, streaks, depths, cycle, pay, last, run)
-        if more <= pay + _EQUAL:
-            break
-        cycle, pay = improved(values, streaks, depths, cycle)
-    return cycle, pay
-
-
-@inner
-def _best_of_length(values: FloatArray, streaks: int, depths: IntArray, length: int) -> IntArray:
-    """Return the best of all cycles of ``length``."""
-    n_arms = values.shape[0]
-    last, run = np.empty(n_arms, np.int64), np.empty(n_arms, np.int64)
-    cycle = np.zeros(length, np.int64)
-    best, most = cycle.copy(), -1.0
-    for _ in range(n_arms**length):
-        pay = cycle_pay(values, streaks, depths, cycle, last, run)
-        if pay > most:
-            best[:], most = cycle, pay
-        place = 0  # count on
-        while place < length and cycle[place] == n_arms - 1:
-            cycle[place] = 0
-            place += 1
-        if place < length:
-            cycle[place] += 1
-    return best
-
-
-@jit
-def search_cycle(
-    values: FloatArray,
-    streaks: int,
-    depths: IntArray,
-    known: IntArray,
-    plan: IntArray,
-    bound: float,
-) -> tuple[IntArray, float]:
-    """Return the best cycle found and its pay.
-
-    The search starts from the cycle ``known``, from the end of ``plan`` that is best as a cycle,
-    and from the best cycle of each short length, once and twice through. It ends where the
-    ``bound`` says that there is nothing better.
-    """
-    n_arms = values.shape[0]
-    last, run = np.empty(n_arms, np.int64), np.empty(n_arms, np.int64)
-    found, pays = 1, -1.0
-    for length in range(1, min(LONGEST, plan.size) + 1):
-        pay = cycle_pay(values, streaks, depths, plan[plan.size - length :], last, run)
-        if pay > pays + _EQUAL:
-            found, pays = length, pay
-    best, most = _polished(values, streaks, depths, plan[plan.size - found :])
-    if known.size > 0 and most < bound - CLOSED:
-        other, pay = _polished(values, streaks, depths, known)
-        if pay > most + _EQUAL:
-            best, most = other, pay
-    for length in range(1, _SHORT + 1):
-        if n_arms**length > _FEW or most >= bound - CLOSED:
-            break
-        top = _best_of_length(values, streaks, depths, length)
-        for times in range(1, 3):
-            if times == 2:
-                top = np.concatenate((top, top))
-            other, pay = _polished(values, streaks, depths, top)
-            if pay > most + _EQUAL:
-                best, most = other, pay
-    return best, most

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import announce
+from lastswitch._random import stream
 from lastswitch.learning.checks import check_cells
 from lastswitch.learning.indices import INDICES, exploration_level, thompson
 from lastswitch.learning.policy import Mask
 from lastswitch.learning.rotation_belief import PROFIT, believe_arms
-from lastswitch.learning.rotation_cycle import CLOSED, LONGEST, cycle_pay, search_cycle
+from lastswitch.learning.rotation_cycle import cycle_pay
+from lastswitch.learning.rotation_cycle_search import CLOSED, LONGEST, search_cycle
 from lastswitch.learning.rotation_kinds import KINDS
 from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
 from lastswitch.learning.rotation_pooling import (
@@ -48,6 +50,8 @@ _NEARLY = 0.95
 _SLIGHT = 5e-3
 #: A better cycle is searched for when plays have grown so much.
 _SOUGHT = 1.25
+#: Random numbers for that, which are used again when there are no more.
+_NOISE = 4_000
 #: How many look-aheads long the plan is in which a cycle is searched for.
 LOOK_AHEADS = 2
 
@@ -195,7 +199,9 @@ class OptimisticTables:
             if known.size == 0 or self._cycle_pay < self._bound - CLOSED:
                 rested = np.full(self.n_arms, self.streak_depth)
                 plan = self._ahead(rested, None, LOOK_AHEADS * self.lookahead)
-                known, self._cycle_pay = search_cycle(*tables, known, plan, self._bound)
+                noise = stream(0, "rotation", "cycle", int(self.made)).random(_NOISE)
+                prices = self._slot_price, self._bound
+                known, self._cycle_pay = search_cycle(*tables, known, plan, *prices, noise)
                 self.cycle[:] = -1
                 self.cycle[: known.size] = known
                 self._drop_plans()
