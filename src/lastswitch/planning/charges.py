@@ -121,7 +121,8 @@ def _least(loss: FloatArray, idle: FloatArray) -> FloatArray:
     first = more.argmin(axis=0)
     two = np.partition(more, 1, axis=0)[:2]
     others = np.where(np.arange(len(more))[:, None] == first, two[1], two[0])
-    return np.maximum(idle + others, 0.0)
+    least: FloatArray = np.maximum(idle + others, 0.0)
+    return least
 
 
 def outside(loss: FloatArray) -> FloatArray:
