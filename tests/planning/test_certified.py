@@ -93,6 +93,7 @@ SEARCHES = {
         close_from=(20, 20),
         close_gap=0.1,
     ),
+    "no charges": replace(NARROW, charged=False),
     "few cuts": replace(NARROW, cuts=(2, 3), bundle_steps=30, merge_steps=20),
 }
 

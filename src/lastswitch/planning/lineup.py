@@ -58,6 +58,11 @@ class Lineup:
         return self.prices.machines
 
     @property
+    def is_bundled(self) -> bool:
+        """Whether its prices are moved by a bundle method."""
+        return isinstance(self.prices, Bundle)
+
+    @property
     def cluster(self) -> int | None:
         """Which machine is a product; None if none is."""
         sizes = [len(arms) for arms in self.members]

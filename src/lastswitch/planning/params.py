@@ -69,6 +69,8 @@ class SearchParams:
     grow_over, room, least_room
         Estimates of its size are mostly too large: by how much they may exceed the limit, and what
         to make room for, as a share of them and at least.
+    charged
+        Whether a move that would be worth it by itself is deleted where it costs others too much.
     first_pairs, next_arms, most_rivals
         How many pairs, and then machines, are weighed against each other; among how many.
     least_overlap, few_machines
@@ -162,6 +164,7 @@ class SearchParams:
     grow_over: float = 2.5
     room: float = 1.25
     least_room: int = 500
+    charged: bool = True
     first_pairs: int = 6
     next_arms: int = 12
     few_machines: int = 4

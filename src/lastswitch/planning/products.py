@@ -66,12 +66,14 @@ def merged(
     floor: float,
     limit: int,
     pause: Pause | None = None,
+    charge: FloatArray | None = None,
 ) -> Machines | None:
     """Return the machines with ``one`` and ``other`` replaced by their product, at ``one``'s place.
 
     Member ``j`` of ``other`` becomes member ``members + j``. Pairs of states that only blocks
     worth at most ``floor`` visit are left out. None if that is all of them: no block is worth more.
-    A product of more than ``limit`` states is :class:`TooLarge`.
+    A product of more than ``limit`` states is :class:`TooLarge`. The ``charge`` is what all others
+    lose, if both idle in a slot (first row) and if one of the two is pulled there.
     """
     m = prices.machines
     n, n_arcs, d = len(m.idle), len(m.nxt), m.length
@@ -88,10 +90,13 @@ def merged(
     moves = Moves(idle[n:], arc[n:], nxt[n_arcs:], gain[n_arcs:], who[n_arcs:])
     pairs.left[0], pairs.right[0] = m.root[one], m.root[other]
     slack = floor - prices.bound + prices.worth[m.root[one]] + prices.worth[m.root[other]]
+    least = np.full((2, d), slack)
+    if charge is not None:
+        least += charge
     pairs.reached[0], pairs.begin[1] = 0.0, 1
     cursor = np.array([0, 0, 1, 0, 0])
     while not pair_states(
-        m, prices.price, prices.worth, members, slack, pairs, moves, cursor, SLICE
+        m, prices.price, prices.worth, members, least, pairs, moves, cursor, SLICE
     ):
         if pause is not None:
             pause()
@@ -103,7 +108,7 @@ def merged(
     root[one] = n
     ends = slice(pairs.begin[d], count)
     final = m.final[pairs.left[ends] - m.lo[d]] + m.final[pairs.right[ends] - m.lo[d]]
-    delete_pairs(prices.price, final, slack, pairs, moves, n, n_arcs, np.empty(count))
+    delete_pairs(prices.price, final, least, pairs, moves, n, n_arcs, np.empty(count))
     both = Machines(
         lo=np.stack([m.lo, n + pairs.begin[:-1]]),
         hi=np.stack([m.hi, n + pairs.begin[1:]]),
@@ -247,7 +252,7 @@ def pair_states(
     price: FloatArray,
     worth: FloatArray,
     members: int,
-    slack: float,
+    least: FloatArray,
     pairs: Pairs,
     moves: Moves,
     cursor: IntArray,
@@ -259,13 +264,14 @@ def pair_states(
     pairs it is neither, and may go on.
     Pairs are numbered behind the states there are, and so are their arcs.
     ``reached`` is the best way into a pair at the prices; a pair is worth listing only if that
-    plus both states' worth beats ``slack``.
+    plus both states' worth beats the ``least`` of the slot, for both idling or for a pull.
     """
     d, n, n_arcs = len(price), len(m.idle), len(m.nxt)
     begin = pairs.begin
     t, x, count, arcs = cursor[SLOT], cursor[NEXT], cursor[STATES], cursor[ARCS]
     places = cursor[PLACES]
     while t < d:
+        least_idle, least_pull = least[0, t], least[1, t]
         if x == begin[t]:
             places = place_anew(pairs, begin[t + 1], count, FEW_PLACES)
         while x < begin[t + 1] and budget > 0:
@@ -277,7 +283,7 @@ def pair_states(
             rest_u, rest_v = m.idle[u], m.idle[v]
             worth_u = worth[index(rest_u)] if rest_u >= 0 else -np.inf
             worth_v = worth[index(rest_v)] if rest_v >= 0 else -np.inf
-            if way + worth_u + worth_v > slack:
+            if way + worth_u + worth_v > least_idle:
                 y = pair(pairs, rest_u, rest_v, way, count, places - 1)
                 count = max(count, y + 1)
                 moves.idle[x] = n + y
@@ -289,7 +295,7 @@ def pair_states(
                     continue
                 for a in range(index(m.arc[s]), index(m.arc[s + ONE])):
                     after, then = m.nxt[a], way + (m.gain[a] - price[t])
-                    if then + worth[index(after)] + other <= slack:
+                    if then + worth[index(after)] + other <= least_pull:
                         continue
                     if side == 0:
                         y = pair(pairs, after, rest, then, count, places - 1)
@@ -320,14 +326,14 @@ def pair_states(
 def delete_pairs(
     price: FloatArray,
     final: FloatArray,
-    slack: float,
+    least: FloatArray,
     pairs: Pairs,
     moves: Moves,
     n: int,
     n_arcs: int,
     worth: FloatArray,
 ) -> None:
-    """Set to -1 every move of a pair that no way worth more than ``slack`` takes.
+    """Set to -1 every move of a pair that no way worth more than ``least`` takes.
 
     When pairs are listed, what is ahead of them is known as if both went on alone; together they
     are worth less. ``final`` is what the last pairs are worth, ``worth`` room for that of all. New
@@ -338,17 +344,17 @@ def delete_pairs(
         worth[begin[d] + x] = final[x]
     for t in range(d - 1, -1, -1):
         for x in range(index(begin[t]), index(begin[t + 1])):
-            least, best = slack - pairs.reached[x], -np.inf
+            way, best = pairs.reached[x], -np.inf
             if moves.idle[x] >= 0:
                 best = worth[index(moves.idle[x] - n)]
-                if best <= least:
+                if way + best <= least[0, t]:
                     moves.idle[x], best = -1, -np.inf
             for a in range(index(moves.arc[x] - n_arcs), index(moves.arc[x + ONE] - n_arcs)):
-                way = moves.gain[a] - price[t] + worth[index(moves.nxt[a] - n)]
-                if way <= least:
+                then = moves.gain[a] - price[t] + worth[index(moves.nxt[a] - n)]
+                if way + then <= least[1, t]:
                     moves.nxt[a] = -1
-                elif way > best:
-                    best = way
+                elif then > best:
+                    best = then
             worth[x] = best
 
 

@@ -114,6 +114,10 @@ class Record:
         lineup.settled = max(lineup.settled, floor)
         return floor
 
+    def charging(self, lineup: Lineup) -> bool:
+        """Whether moves are deleted for what they cost others: where that kernel is loaded."""
+        return self.params.charged and self.answered and lineup.is_bundled
+
     def _plain_bound(self) -> float:
         """Return the best pay of each slot and the best end of each arm, summed up."""
         a, end = self.automata, self.automata.offset[-2]

@@ -21,6 +21,7 @@ from lastswitch._arrays import FloatArray
 from lastswitch.errors import ProblemError
 from lastswitch.planning import products, stages
 from lastswitch.planning.beam import Beam
+from lastswitch.planning.charges import charge_of_others
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.improving import Improving
 from lastswitch.planning.lineup import Lineup
@@ -245,7 +246,8 @@ class Search(Improving):
         if slack > less * lineup.slack:
             return
         lineup.slack = slack
-        machines = fixed(lineup.prices, self.give_up(lineup), self.pause)
+        rounding = self.rounding if self.charging(lineup) else None
+        machines = fixed(lineup.prices, self.give_up(lineup), self.pause, rounding)
         if machines is None:
             self.nothing_left(lineup)
         if self.blurred:
@@ -285,8 +287,10 @@ class Search(Improving):
 
     def _join(self, lineup: Lineup, one: int, other: int, limit: int) -> None:
         """Put the product of two machines in their place."""
-        size, floor = len(lineup.members[one]), self.give_up(lineup)
-        machines = products.merged(lineup.prices, one, other, size, floor, limit, self.pause)
+        size, floor, prices = len(lineup.members[one]), self.give_up(lineup), lineup.prices
+        rounding = self.rounding if self.charging(lineup) else None
+        charge = charge_of_others(prices, one, other, floor, rounding)
+        machines = products.merged(prices, one, other, size, floor, limit, self.pause, charge)
         if machines is None:
             self.nothing_left(lineup)
         self.work += PAIR_WORK * len(machines.idle)

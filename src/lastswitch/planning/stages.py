@@ -17,6 +17,7 @@ from lastswitch.planning import products
 from lastswitch.planning.automata import block_automata, plain_automata
 from lastswitch.planning.beam import Beam, advance
 from lastswitch.planning.bundle import Bundle
+from lastswitch.planning.charges import spared
 from lastswitch.planning.fixing import fixed
 from lastswitch.planning.machines import Machines, as_machines, compact
 from lastswitch.planning.neighbourhood import Neighbourhoods
@@ -95,6 +96,7 @@ def ready_to_grow() -> None:
     prices = Bundle(_machines())
     prices.descend(0.0, 1)
     products.rivals(prices, None, 0.0, 100)
+    spared(prices, 0.0, 0.0)
     automata = block_automata(EXAMPLE)
     price, claims = np.zeros(automata.length), np.zeros((automata.n_arms, automata.length))
     Neighbourhoods(automata).improved(np.array([0, 1]), price, claims, 0.0)
