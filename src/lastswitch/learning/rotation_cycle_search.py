@@ -72,7 +72,7 @@ def added(
         alone = length * row[streaks - 1]
         if length == 1:
             return float(alone)
-        return alone - _rested(row, streaks, depth, 2) - _run(row, streaks, 0, length - 2)
+        return float(alone - _rested(row, streaks, depth, 2) - _run(row, streaks, 0, length - 2))
     if back >= length:
         return _rested(row, streaks, depth, length)
     total = row[min(left, streaks) - 1] if left > 0 else _rested(row, streaks, depth, back)
