@@ -172,11 +172,12 @@ def test_out_of_time_is_not_a_proof():
     """Nothing found and nothing shown is said as such; with more time there is a plan."""
     rng = np.random.default_rng(0)
     bandit = ls.Bandit([(rng.uniform(0.8, 1.0, 9), [0.9])] * 2 + [(0.1 * rng.random(9), [0.0])] * 4)
-    # The two that pay most must be kept for the end, which no first look sees.
-    rules = [r.at_most([0, 1], 3), r.at_least([0, 1], 3, spans=[(26, 30)])]
+    # The two that pay most must be kept for the end, which no first look sees; and that is so far
+    # away that the millisecond there is at least does not get there.
+    rules = [r.at_most([0, 1], 3), r.at_least([0, 1], 3, spans=[(236, 240)])]
     with pytest.raises(UndecidedError, match="more time"):
-        ls.plan_block(bandit, 30, rules=rules, time_limit=1e-9)
-    assert ls.plan_block(bandit, 30, rules=rules).optimal
+        ls.plan_block(bandit, 240, rules=rules, time_limit=1e-9)
+    assert ls.plan_block(bandit, 240, rules=rules).optimal
 
 
 @settings(max_examples=60, deadline=None)
