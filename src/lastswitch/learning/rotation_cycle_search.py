@@ -87,16 +87,21 @@ def added(
 
 
 @inner
+def _beside(place: int, step: int, length: int) -> int:
+    """Return the place before (a step of -1) or after (1) another in a cycle."""
+    place += step
+    if place == length:
+        return 0
+    return place if place >= 0 else length - 1
+
+
+@inner
 def _gaps(cycle: IntArray, at: int, step: int, gaps: IntArray) -> None:
     """Fill in how far from ``at`` each arm is next played in that direction, once round if not."""
     length, place = cycle.size, at
     gaps[:] = length
     for gap in range(1, length):
-        place += step
-        if place == length:
-            place = 0
-        elif place < 0:
-            place = length - 1
+        place = _beside(place, step, length)
         arm = cycle[place]
         if arm != _FREE and gaps[arm] == length:
             gaps[arm] = gap
@@ -107,11 +112,7 @@ def _on_end(cycle: IntArray, at: int, step: int, arm: int) -> int:
     """Return how often on end ``arm`` is played next to ``at`` in that direction."""
     length, place, plays = cycle.size, at, 0
     while plays < length - 1:
-        place += step
-        if place == length:
-            place = 0
-        elif place < 0:
-            place = length - 1
+        place = _beside(place, step, length)
         if cycle[place] != arm:
             break
         plays += 1

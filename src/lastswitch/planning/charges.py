@@ -37,7 +37,7 @@ class Trail(NamedTuple):
     last: IntArray
 
 
-class Moves(NamedTuple):
+class Kept(NamedTuple):
     """The moves that some machine may take, as in :class:`Machines`; -1 for all others."""
 
     idle: StateArray
@@ -55,7 +55,7 @@ def spared(
     m, slack = prices.machines, prices.bound - floor
     loss = losses(prices, list(range(len(m.root))), slack, rounding, pause)
     limit = slack - charges(loss)
-    kept = Moves(np.full_like(m.idle, -1), np.full_like(m.nxt, -1))
+    kept = Kept(np.full_like(m.idle, -1), np.full_like(m.nxt, -1))
     trail = _trail(m)
     for machine in range(len(m.root)):
         _walk(prices, machine, limit[:, machine], trail, kept, pause)
@@ -88,7 +88,7 @@ def losses(
     """
     m, d = prices.machines, prices.machines.length
     loss, limit, trail = np.empty((2, len(machines), d)), np.full((2, d), slack), _trail(m)
-    nothing = Moves(np.empty(0, np.int32), np.empty(0, np.int32))
+    nothing = Kept(np.empty(0, np.int32), np.empty(0, np.int32))
     for row, machine in enumerate(machines):
         loss[:, row] = _walk(prices, machine, limit, trail, nothing, pause)
     most: FloatArray = np.clip(loss - rounding, 0.0, 4.0 * max(slack, rounding))
@@ -153,7 +153,7 @@ def _walk(
     machine: int,
     limit: FloatArray,
     trail: Trail,
-    kept: Moves,
+    kept: Kept,
     pause: Pause | None,
 ) -> FloatArray:
     """Walk through a machine by the moves within its limits; return what each move loses."""
@@ -177,7 +177,7 @@ def follow(
     limit: FloatArray,
     trail: Trail,
     loss: FloatArray,
-    kept: Moves,
+    kept: Kept,
 ) -> int:
     """Walk on from slot ``t`` along moves that lose less than ``limit``; return where it ended.
 
