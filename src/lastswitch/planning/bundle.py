@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare, bare_inner, whole
+from lastswitch._kernels import bare, hot, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.prices import Prices, ShareArray, claim, sweep
@@ -197,7 +197,7 @@ def bundle_steps(
     return taken
 
 
-@bare_inner
+@hot
 def begin(centre: Centre, cuts: Cuts, target: float) -> None:
     """Make the bound at the centre, whose slope is filled in, the first cut; guess a step size."""
     memo = centre.memo
@@ -208,7 +208,7 @@ def begin(centre: Centre, cuts: Cuts, target: float) -> None:
     memo[FIRST] = memo[STEP]
 
 
-@bare_inner
+@hot
 def propose(centre: Centre, cuts: Cuts, n: int, target: float, tolerance: float) -> float:
     """Fill the prices to try next; return how much lower the cuts promise the bound to be there.
 
@@ -227,7 +227,7 @@ def propose(centre: Centre, cuts: Cuts, n: int, target: float, tolerance: float)
     return float(length * square + lost)
 
 
-@bare_inner
+@hot
 def settle(centre: Centre, cuts: Cuts, n: int, promise: float, bound: float) -> bool:
     """Take up the cut ``n`` of the trial, whose slope is filled in; return whether it was serious.
 
@@ -256,7 +256,7 @@ def settle(centre: Centre, cuts: Cuts, n: int, promise: float, bound: float) -> 
     return bool(serious)
 
 
-@bare_inner
+@hot
 def products(cuts: Cuts, n: int) -> None:
     """Fill the products of the slope of cut ``n`` with those before it, and with the mix."""
     for k in range(n + 1):
@@ -270,7 +270,7 @@ def products(cuts: Cuts, n: int) -> None:
     cuts.along[n] = along
 
 
-@bare_inner
+@hot
 def weigh(cuts: Cuts, n: int, length: float) -> None:
     """Move the weights towards the lowest of length / 2 |mixed slope|^2 + mixed error.
 
@@ -301,7 +301,7 @@ def weigh(cuts: Cuts, n: int, length: float) -> None:
             along[k] += shift * (gram[k, flat] - gram[k, steep])
 
 
-@bare_inner
+@hot
 def mix(cuts: Cuts, n: int, mixed: FloatArray) -> tuple[float, float]:
     """Fill the mixed slope; return its square and the mixed error."""
     square, error = 0.0, 0.0

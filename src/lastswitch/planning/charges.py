@@ -54,11 +54,12 @@ def spared(
     """
     m, slack = prices.machines, prices.bound - floor
     loss = losses(prices, list(range(len(m.root))), slack, rounding, pause)
-    limit = slack - charges(loss)
+    # By machine first, so that each has its limits in one piece: others are compiled for anew.
+    limit = np.ascontiguousarray((slack - charges(loss)).swapaxes(0, 1))
     kept = Kept(np.full_like(m.idle, -1), np.full_like(m.nxt, -1))
     trail = _trail(m)
     for machine in range(len(m.root)):
-        _walk(prices, machine, limit[:, machine], trail, kept, pause)
+        _walk(prices, machine, limit[machine], trail, kept, pause)
     return minimal(m._replace(idle=kept.idle, nxt=kept.nxt), pause)
 
 
