@@ -117,6 +117,27 @@ def test_a_resumed_policy_makes_the_same_plans(tmp_path, kept):
     assert (policies[0].values == policies[1].values).all()
 
 
+@pytest.mark.parametrize(
+    ("kept", "subjects", "seed"),
+    [({"pooling": "none"}, 1, 0), ({"pooling": "partial"}, 5, 0), ({"memory": 200}, 2, 1)],
+    ids=str,
+)
+def test_saving_often_changes_nothing_however_beliefs_move(tmp_path, kept, subjects, seed):
+    """Tables nearly as they were, and cycles that could be searched for again, are no matter."""
+    three = ls.Bandit([ls.curves.step(2, 0.9), ls.curves.constant(0.3), ls.curves.step(4, 0.8)])
+    bandit = five_arms() if seed else three
+    policies = [RotationUCB(bandit.n_arms, **kept) for _ in range(2)]
+    noises = [stream(seed, "x") for _ in range(2)]
+    for step in range(500):
+        if step % 7 == 6:
+            policies[1] = ls.load_policy(policies[1].save(tmp_path / "policy.json"))
+        pulls = [policy.ask(step % subjects) for policy in policies]
+        assert pulls[0][1:] == pulls[1][1:]
+        for policy, pull, noise in zip(policies, pulls, noises, strict=True):
+            policy.tell(pull.id, bandit.sample(pull.arm, pull.tau, noise))
+    assert (policies[0].values == policies[1].values).all()
+
+
 def test_a_prior_of_the_true_curves_saves_the_exploration():
     """Told the curves as firmly as 200 observations each, it earns almost all from the start."""
     bandit = five_arms()

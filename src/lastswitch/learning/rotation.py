@@ -395,8 +395,8 @@ class RotationUCB(OptimisticTables, Policy):
         self._bind()
         if not self.stale or self.limits.any():  # tables have been made
             self._price()
-            if known.any():
-                self._measure()
+            if known.any():  # a search now would be one that was not made before it was saved
+                self._measure(search=False)
 
 
 def _index(name: str) -> IndexName:

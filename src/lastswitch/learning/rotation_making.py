@@ -186,7 +186,7 @@ class OptimisticTables:
         rest = min(state - STREAKS + 1, self._depth_list[arm])
         return float(self.values[arm, last + rest])
 
-    def _measure(self) -> None:
+    def _measure(self, *, search: bool = True) -> None:
         """Know what the cycle that plans are measured by pays; search for a better one at times."""
         tables = self.values, self.streak_depth, self.depths
         known, self._cycle = self.cycle[self.cycle >= 0], self.cycle[:0]
@@ -194,6 +194,9 @@ class OptimisticTables:
             return
         if known.size:
             self._cycle_pay = cycle_pay(*tables, known, *np.empty((2, self.n_arms), np.int64))
+        if not search:
+            self._cycle = known
+            return
         if known.size == 0 or self.memory is not None or self.made >= _SOUGHT * self.checked:
             self.checked = max(self.made, 1.0)
             if known.size == 0 or self._cycle_pay < self._bound - CLOSED:
@@ -238,7 +241,8 @@ class OptimisticTables:
             subjects = [own_tables(track.memory, n.shape) for track in tracks[::each]]
             self.strength = likeliest_strength(subjects, (self.counts, self.sums))
         n, s = mixed(own_tables(own, n.shape), (n, s), STRENGTHS[self.strength])
-        self.kinds[:] = 0.0  # those are of another subject
+        # What is believed of another subject, even if it is nearly the same, has no part in it.
+        self.kinds[:], self._worth = 0.0, self.values[:0]
         self._tabulate((n, s, s), np.ones(self.n_arms, np.bool_))
 
     def _tabulate(
