@@ -302,3 +302,15 @@ def test_the_ruled_optimum_is_approached():
     run = ls.simulate(bandit, ls.RotationUCB.for_bandit(bandit), 4000, seed=0)
     assert run.mean_total > 0.93 * 4000 * best
     assert run.expected[-1000:].mean() > 0.95 * best
+
+
+def test_plays_after_which_no_rule_can_be_kept_do_not_crowd_out_the_others():
+    """Arms after which nothing may come, where something must: only two are worth planning for."""
+    bandit = ls.Bandit(
+        [ls.curves.step(2, 0.9), ls.curves.constant(0.1), *[ls.curves.constant(0.8)] * 5],
+        plays=(1, 3),
+        rules=[r.never_after("everyone", [2, 3, 4, 5, 6])],
+    )
+    best = ls.optimal_average(bandit).value
+    run = ls.simulate(bandit, ls.RotationUCB.for_bandit(bandit), 1000, seed=0)
+    assert run.expected[-300:].mean() > 0.95 * best

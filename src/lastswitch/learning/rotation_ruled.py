@@ -22,6 +22,8 @@ from lastswitch.rules.records import Counting, Rule
 
 #: Plans remembered between two makings of the tables.
 _REMEMBERED = 50_000
+#: How many times wider the beam becomes, and how wide at most, where all its plans end early.
+_WIDER, _WIDEST = 4, 400
 
 
 class RuledRotationUCB(RotationUCB):
@@ -231,27 +233,36 @@ class RuledRotationUCB(RotationUCB):
     def _beam(
         self, cells: tuple[int, ...], packed: _Packed, held: Memory, free: NDArray[np.bool_]
     ) -> list[int]:
-        plan = np.empty(self.lookahead, np.int64)
-        reached = look_ahead_rounds(
-            self.values,
-            self._worth,
-            self.streak_depth,
-            self.depths,
-            np.array(cells),
-            packed.choices,
-            free,
-            packed.empty,
-            np.array(held, np.int64),
-            packed.endless.events,
-            packed.first,
-            packed.n_events,
-            packed.after,
-            packed.wrong,
-            packed.costs,
-            self._keys,
-            self.width,
-            plan,
-        )
+        """Return the first plays of the best plan found, as many as are committed to.
+
+        Plays from which the rules cannot be kept may promise most, and crowd out all others; then
+        every plan ends early, and a wider beam has room for those that go on.
+        """
+        plan, width = np.empty(self.lookahead, np.int64), self.width
+        while True:
+            reached = look_ahead_rounds(
+                self.values,
+                self._worth,
+                self.streak_depth,
+                self.depths,
+                np.array(cells),
+                packed.choices,
+                free,
+                packed.empty,
+                np.array(held, np.int64),
+                packed.endless.events,
+                packed.first,
+                packed.n_events,
+                packed.after,
+                packed.wrong,
+                packed.costs,
+                self._keys,
+                width,
+                plan,
+            )
+            if reached in (0, self.lookahead) or width >= _WIDEST:
+                break
+            width = min(_WIDER * width, _WIDEST)
         kept: list[int] = plan[: min(reached, self.commitment)].tolist()
         return kept
 
