@@ -43,6 +43,14 @@ def keep(
     write_atomic(RESULTS / f"{name}.json", json.dumps(results, indent=1) + "\n")
 
 
+def keep_beside(name: str, title: str, about: str, tables: Mapping[str, Rows]) -> None:
+    """Write tables as :func:`keep` does; tables of the last time that are not made anew stay."""
+    kept = RESULTS / f"{name}.json"
+    last = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    rest = {key: rows for key, rows in last.items() if isinstance(rows, list)}
+    keep(name, title, about, {**rest, **tables})
+
+
 def _text(value: Any) -> str:
     if value is None:
         return ""

@@ -193,7 +193,10 @@ def subjects_table(runs: int) -> list[dict[str, Any]]:
 
 
 def regret_curves(horizon: int, runs: int) -> dict[str, dict[str, list[float]]]:
-    """Return RotationUCB's regret at rounds spread over the decades up to ``horizon``."""
+    """Return RotationUCB's regret at rounds spread over the decades up to ``horizon``.
+
+    Also which share of the optimal average it is, per round.
+    """
     points = np.unique(np.geomspace(100, horizon, 60).astype(int))
     curves = {}
     for name, bandit in (
@@ -211,32 +214,33 @@ def regret_curves(horizon: int, runs: int) -> dict[str, dict[str, list[float]]]:
         curves[name] = {
             "rounds": points.tolist(),
             "regret": np.mean(runs_at, axis=0).round(2).tolist(),
+            "share": (np.mean(runs_at, axis=0) / (average * points)).tolist(),
         }
     return curves
 
 
 def draw_regret(curves: Mapping[str, Mapping[str, Sequence[float]]], stem: str) -> None:
-    """Draw regret against rounds, on a logarithmic axis where a logarithm is a straight line."""
+    """Draw regret against rounds, in total and per round; logarithmic, as it spans decades."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    from lastswitch.drawing import FAINT, MUTED, colour, house_style, save_figure
+    from lastswitch.drawing import FAINT, colour, house_style, save_figure
 
     with house_style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.7))
         for number, (name, curve) in enumerate(curves.items()):
-            rounds, regret = np.array(curve["rounds"]), np.array(curve["regret"])
-            left.plot(rounds, regret, color=colour(number), label=name)
-            right.plot(rounds, 100 * regret / rounds, color=colour(number))
-        left.set(xscale="log", xlabel="rounds", ylabel="regret", title="Regret of RotationUCB")
-        right.set(
-            xscale="log",
-            yscale="log",
-            xlabel="rounds",
-            ylabel="reward lost per round (%)",
-            title="The same, per round",
-        )
-        left.axhline(0, color=MUTED, linewidth=0.8)
-        right.grid(visible=True, which="major", color=FAINT)
+            left.plot(curve["rounds"], curve["regret"], color=colour(number), label=name)
+            right.plot(curve["rounds"], 100 * np.array(curve["share"]), color=colour(number))
+        left.set(ylabel="rewards lost so far", title="Regret of RotationUCB")
+        right.set(ylabel="share of the optimum lost", title="The same, of what could be earned")
+        for axes in (left, right):
+            axes.set(xscale="log", yscale="log", xlabel="rounds")
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:,.0f}"))
+            axes.grid(visible=True, which="major", color=FAINT)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_minor_formatter(NullFormatter())
+        left.yaxis.set_major_formatter(FuncFormatter(lambda lost, _: f"{lost:,.0f}"))
+        right.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:g} %"))
         left.legend(loc="upper left")
         figure.tight_layout()
         save_figure(figure, stem, formats=("png", "svg"))
