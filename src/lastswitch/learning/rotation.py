@@ -234,8 +234,11 @@ class RotationUCB(OptimisticTables, Policy):
             track.at = at + 1
         else:
             arm = self._begin(track, allowed)
-        tau = track.tau(arm)
-        cell = self._rests[arm] + tau if 0 < tau < self.max_depth else self._cell(arm, tau)
+        rest = track.clock - track.last[arm]  # 0 in a streak
+        if 0 < rest < self.max_depth:
+            cell = self._rests[arm] + rest
+        else:
+            cell = self._cell(arm, track.tau(arm))
         out = self._out[cell] + 1.0
         self._out[cell] = out
         if self._seen[cell] + out >= self._limit_all[cell]:
@@ -335,7 +338,7 @@ class RotationUCB(OptimisticTables, Policy):
         squared[cell] += reward * reward
         if count >= limit[cell]:
             self._grown(cell)
-        if self.pooling != "all":
+        if self._apart and self.pooling != "all":
             track = self._tracks[pull.subject]
             track.memory = track.memory or []
             add_own(track.memory, cell, reward)

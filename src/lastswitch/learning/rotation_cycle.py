@@ -24,19 +24,19 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import inner, jit
+from lastswitch._kernels import bare, bare_inner, jit
 
 _EQUAL = 1e-9
 _NEVER = -1_000_000
 
 
-@inner
+@bare_inner
 def _cell_after(gap: int, run: int, streaks: int, depth: int) -> int:
     """Return the cell of an arm played ``gap`` rounds ago, then for the ``run``-th time on end."""
     return min(run, streaks) - 1 if gap == 1 else streaks + min(gap - 1, depth) - 1
 
 
-@jit
+@bare
 def cycle_pay(
     values: FloatArray,
     streaks: int,

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import inner, jit
+from lastswitch._kernels import bare, bare_inner, inner, jit
 from lastswitch.learning.rotation_cycle import cycle_pay
 
 #: Cycles are at most so long; from nothing they are tried up to this length.
@@ -37,13 +37,13 @@ _FREE = -1
 _FAR = -1e18
 
 
-@inner
+@bare_inner
 def _rested(row: FloatArray, streaks: int, depth: int, gap: int) -> float:
     """Return what an arm pays that was played ``gap`` rounds ago; right after a single play."""
     return float(row[0] if gap == 1 else row[streaks + min(gap - 1, depth) - 1])
 
 
-@inner
+@bare_inner
 def _run(row: FloatArray, streaks: int, first: int, plays: int) -> float:
     """Return what so many repeats pay, from the one after ``first`` others on."""
     total = 0.0
@@ -52,7 +52,7 @@ def _run(row: FloatArray, streaks: int, first: int, plays: int) -> float:
     return total
 
 
-@jit
+@bare
 def added(
     row: FloatArray,
     streaks: int,
@@ -86,7 +86,7 @@ def added(
     return float(total)
 
 
-@inner
+@bare_inner
 def _beside(place: int, step: int, length: int) -> int:
     """Return the place before (a step of -1) or after (1) another in a cycle."""
     place += step
@@ -95,7 +95,7 @@ def _beside(place: int, step: int, length: int) -> int:
     return place if place >= 0 else length - 1
 
 
-@inner
+@bare_inner
 def _gaps(cycle: IntArray, at: int, step: int, gaps: IntArray) -> None:
     """Fill in how far from ``at`` each arm is next played in that direction, once round if not."""
     length, place = cycle.size, at
@@ -107,7 +107,7 @@ def _gaps(cycle: IntArray, at: int, step: int, gaps: IntArray) -> None:
             gaps[arm] = gap
 
 
-@inner
+@bare_inner
 def _on_end(cycle: IntArray, at: int, step: int, arm: int) -> int:
     """Return how often on end ``arm`` is played next to ``at`` in that direction."""
     length, place, plays = cycle.size, at, 0
@@ -119,7 +119,7 @@ def _on_end(cycle: IntArray, at: int, step: int, arm: int) -> int:
     return plays
 
 
-@jit
+@bare
 def fill_in(
     values: FloatArray,
     streaks: int,
@@ -150,7 +150,7 @@ def fill_in(
             cycle[at], since = chosen, 0
 
 
-@jit
+@bare
 def respond(
     row: FloatArray,
     streaks: int,

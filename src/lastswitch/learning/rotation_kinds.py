@@ -25,7 +25,7 @@ import math
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import inner, jit
+from lastswitch._kernels import bare_inner, jit
 from lastswitch.learning.rotation_periods import log_beta_of, log_periodic, pay_periodic
 
 CHANGING, RISING, PEAK, PERIODIC = range(4)
@@ -42,6 +42,8 @@ KINDS = np.array(
         *[(PERIODIC, period, 0.0) for period in range(2, 13)],
     ]
 )
+#: Those that are chains come first.
+_CHAINS = int(np.sum(KINDS[:, 0] != PERIODIC))
 #: How likely each kind is before any arm was seen: every form is as likely as the others.
 BEFOREHAND = np.array([1 / 4 / np.sum(KINDS[:, 0] == form) for form in KINDS[:, 0]])
 #: Of rises, those to any higher level.
@@ -54,7 +56,7 @@ _IMPOSSIBLE = -1e300
 _NOTHING = 1e-200
 
 
-@inner
+@bare_inner
 def _change(kind: FloatArray, place: int, streaks: int, even: int) -> float:
     """Return how likely the pay changes between the place before and this one."""
     rest, chance = place - streaks, float(kind[1])  # the rest before
@@ -63,7 +65,7 @@ def _change(kind: FloatArray, place: int, streaks: int, even: int) -> float:
     return chance * min(1.0, even / max(rest, 1))
 
 
-@inner
+@bare_inner
 def _falls(
     rate: float, levels: FloatArray, widths: FloatArray, falls: FloatArray, reach: FloatArray
 ) -> None:
@@ -78,7 +80,7 @@ def _falls(
         so_far *= falls[k]
 
 
-@inner
+@bare_inner
 def _start(
     kind: FloatArray, levels: FloatArray, widths: FloatArray, likely: FloatArray, ahead: FloatArray
 ) -> None:
@@ -86,13 +88,15 @@ def _start(
     ahead[:, 0] = 0.0
     total = 0.0
     for k in range(levels.size):
-        ahead[0, 0, k] = widths[k] * math.exp(-kind[2] * levels[k])
+        ahead[0, 0, k] = widths[k]
+        if kind[2] > 0.0:
+            ahead[0, 0, k] *= math.exp(-kind[2] * levels[k])
         total += ahead[0, 0, k]
     for k in range(levels.size):
         ahead[0, 0, k] *= likely[0, k] / total
 
 
-@inner
+@bare_inner
 def _forwards(
     kind: FloatArray,
     levels: FloatArray,
@@ -106,14 +110,17 @@ def _forwards(
     reach: FloatArray,
     ahead: FloatArray,
     n: FloatArray,
+    begin: int,
+    end: int,
 ) -> float:
     """Fill in how likely each place has each level, by all before; return the log-likelihood.
 
-    ``ahead`` holds, for a peak, the level before it, at it, and after it. The places are as many as
-    ``n`` has; where nothing was seen nothing becomes more or less likely.
+    ``ahead`` holds, for a peak, the level before it, at it, and after it. It is filled in for the
+    places from ``begin`` to before ``end``; where nothing was seen nothing becomes more or less
+    likely.
     """
     form, evidence, size = kind[0], 0.0, levels.size
-    for place in range(n.size):
+    for place in range(begin, end):
         first, second, third = ahead[0, place], ahead[1, place], ahead[2, place]
         here = likely[place]
         if place == 0:
@@ -153,7 +160,7 @@ def _forwards(
     return evidence
 
 
-@inner
+@bare_inner
 def _backwards(
     kind: FloatArray,
     weight: float,
@@ -167,11 +174,16 @@ def _backwards(
     reach: FloatArray,
     ahead: FloatArray,
     places: int,
+    back: FloatArray,
+    later: FloatArray,
     pays: FloatArray,
 ) -> None:
-    """Add to ``pays`` what so many places pay by all of them, weighed."""
+    """Add to ``pays`` what so many places pay by all of them, weighed.
+
+    ``back`` and ``later`` are room for one number per level.
+    """
     form, size = kind[0], widths.size
-    back, later = np.ones(size), np.ones(size)  # by the level, the peak to come or not any more
+    back[:], later[:] = 1.0, 1.0  # by the level, the peak to come or not any more
     for place in range(places - 1, -1, -1):
         first, second, third = ahead[0, place], ahead[1, place], ahead[2, place]
         total = 0.0
@@ -211,7 +223,7 @@ def _backwards(
                 near *= falls[k]
 
 
-@inner
+@bare_inner
 def _beyond(
     kind: FloatArray,
     weight: float,
@@ -274,21 +286,23 @@ def pays_of(
             for k in range(size - 1, -1, -1):
                 so_far += widths[k] * likely[place, k]
                 higher[place, k] = so_far * above[k]
-    ahead, evidence = np.empty((3, places, size)), np.empty(ways)
+    ahead, evidence = np.empty((_CHAINS, 3, places, size)), np.empty(ways)
     table = levels, widths, above, likely, higher, streaks, even
     for way in range(ways):
         kind = KINDS[way]
         if kind[0] == PERIODIC:
             evidence[way] = log_periodic(n, s, alone, streaks, int(kind[1]))
         else:
-            _falls(kind[2], levels, widths, falls, reach)
-            evidence[way] = _forwards(kind, *table, falls, reach, ahead, n[: last + 1])
+            if kind[0] == RISING:
+                _falls(kind[2], levels, widths, falls, reach)
+            steps = falls, reach, ahead[way]
+            evidence[way] = _forwards(kind, *table, *steps, n, 0, last + 1)
         if shares[way] == 0.0:
             evidence[way] = _IMPOSSIBLE
     shares *= np.exp(evidence - evidence.max())
     shares /= shares.sum()
     pays[:] = 0.0
-    kept = shares[shares >= _RARE].sum()
+    kept, room = shares[shares >= _RARE].sum(), np.empty((2, size))
     for way in range(ways):
         kind, weight = KINDS[way], shares[way] / kept
         if shares[way] < _RARE:
@@ -296,10 +310,12 @@ def pays_of(
         if kind[0] == PERIODIC:
             pay_periodic(weight, n, streaks, int(kind[1]), widths, likely, pays)
         else:
-            _falls(kind[2], levels, widths, falls, reach)
-            _forwards(kind, *table, falls, reach, ahead, n)
-            _backwards(kind, weight, *table[1:], falls, reach, ahead, last + 1, pays)
-            _beyond(kind, weight, widths, above, ahead, last + 1, pays)
+            if kind[0] == RISING:
+                _falls(kind[2], levels, widths, falls, reach)
+            steps = falls, reach, ahead[way]
+            _forwards(kind, *table, *steps, n, last + 1, places)
+            _backwards(kind, weight, *table[1:], *steps, last + 1, room[0], room[1], pays)
+            _beyond(kind, weight, widths, above, ahead[way], last + 1, pays)
 
 
 def pays_reference(

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import inner, jit
+from lastswitch._kernels import bare_inner, jit
 
 #: Even stretches to begin with, and the most there may be.
 _EVEN, _MOST = 20, 160
@@ -23,7 +23,7 @@ _REACH = 2.5
 _LEAST = -60.0
 
 
-@inner
+@bare_inner
 def _too_wide(low: float, high: float, mean: FloatArray, deviation: FloatArray) -> bool:
     """Tell whether some state's mean is known better than this stretch says."""
     middle, width = 0.5 * (low + high), high - low

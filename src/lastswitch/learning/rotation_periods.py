@@ -10,16 +10,16 @@ import math
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import inner
+from lastswitch._kernels import bare_inner, inner
 
 
-@inner
+@bare_inner
 def log_beta_of(n: float, s: float) -> float:
     """Return the log of B(1 + s, 1 + n - s): how likely n rewards of sum s are of one pay."""
     return math.lgamma(1.0 + s) + math.lgamma(1.0 + n - s) - math.lgamma(2.0 + n)
 
 
-@inner
+@bare_inner
 def log_periodic(
     n: FloatArray, s: FloatArray, alone: FloatArray, streaks: int, period: int
 ) -> float:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import jit
+from lastswitch._kernels import bare, jit
 from lastswitch.learning.rotation_price import best_cycle
 
 #: Streak states kept apart in memory.
@@ -118,7 +118,7 @@ def pooled(
     return table
 
 
-@jit
+@bare
 def wants_depth(
     n: NDArray[np.float64],
     s: NDArray[np.float64],
@@ -197,7 +197,7 @@ def due(
     return found
 
 
-@jit
+@bare
 def note_made(
     counts: NDArray[np.float64],
     n: NDArray[np.float64],
