@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -105,6 +106,19 @@ def test_beyond_the_states_to_list_an_average_is_bounded():
     exact = ls.optimal_average(bandit)
     assert some.states == 0
     assert some.value <= exact.value + 1e-9 <= some.bound + 2e-9
+
+
+@pytest.mark.parametrize("periods", [(3, 5), (3, 4), (2, 7), (16, 16)])
+def test_beyond_the_states_to_list_periods_that_rarely_meet_are_kept(periods):
+    """Only cycles that the periods of all rules fit are looked at, however long the shortest is."""
+    rules = [r.at_most(arm, 1, every=period) for arm, period in enumerate(periods)]
+    bandit = ls.Bandit([ls.curves.constant(pay) for pay in (0.9, 0.7, 0.2)], rules=rules)
+    some = ls.optimal_average(bandit, max_states=3)
+    exact = ls.optimal_average(bandit)
+    assert some.states == 0
+    assert len(some.rounds) % math.lcm(*periods) == 0
+    assert some.fraction == exact.fraction
+    assert some.bound >= exact.value - 1e-9
 
 
 def test_totals_are_planned_blocks():

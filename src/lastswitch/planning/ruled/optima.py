@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 from collections.abc import Hashable
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,14 +21,15 @@ from lastswitch.planning.clock import OutOfTime
 from lastswitch.planning.frequency import average_bound
 from lastswitch.planning.ruled.counters import Counter, counters_of
 from lastswitch.planning.ruled.playing import RoundsPlayed, turn_pulls
-from lastswitch.planning.ruled.solve import best_ruled_cycle
+from lastswitch.planning.ruled.solve import best_ruled_cycle, common_period
 from lastswitch.rules import Counting, Rule, violations
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.planning.clock import Clock
 
-#: Joint states to list at most; longest cycle to look for where there are more.
+#: Joint states to list at most; longest cycle to look for where there are more, unless the rules'
+#: periods take longer to come round together.
 MOST_STATES, LONGEST = 200_000, 14
 #: Policy iterations; the certificate does not rest on finishing.
 MAX_ITERATIONS = 1000
@@ -69,7 +69,8 @@ def ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Average:
     if graph is None:
         options = (None, None, None)
         arms = list(range(bandit.n_arms))
-        plan = best_ruled_cycle(bandit, LONGEST, arms, options, gap=0.0, clock=clock)
+        longest = max(LONGEST, common_period(rules))
+        plan = best_ruled_cycle(bandit, longest, arms, options, gap=0.0, clock=clock)
         mean = _mean(bandit, rules, plan.rounds)
         return Average(plan.rounds, mean, max(average_bound(bandit), float(mean)), 0)
     rounds, bound = _best(graph)
@@ -99,7 +100,7 @@ def _listed(bandit: Bandit, rules: list[Rule], limit: int, clock: Clock) -> Grap
     """
     machines = [arm_states(curve) for curve in bandit.curves]
     least, most = bandit.plays
-    period = math.lcm(*(rule.every or 1 for rule in rules if isinstance(rule, Counting)))
+    period = common_period(rules)
     counters = [
         counter for rule in rules for counter in counters_of(rule, period, most, (), repeats=True)
     ]

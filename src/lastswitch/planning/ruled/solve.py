@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from lastswitch._progress import Progress, Report
+from lastswitch.bandit import checked_rules
 from lastswitch.errors import InfeasibleError, PlanError, RuleError, UndecidedError
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.plan import Plan
@@ -19,6 +20,7 @@ from lastswitch.planning.ruled.compiled import compiled
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.planning.ruled.search import Answer
+from lastswitch.rules.records import Counting
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -165,14 +167,33 @@ def plan_ruled_cycle(
     return plan_ruled(problem, gap=gap, time_limit=clock.limit, progress=tell)
 
 
+def common_period(rules: Iterable[Rule]) -> int:
+    """Return the number of rounds that fits the periods of all rules: 1 if they have none.
+
+    Examples
+    --------
+    >>> from lastswitch import rules as r
+    >>> common_period([r.at_most(0, 1, every=4), r.at_least(1, 1, every=6), r.apart(0, 2)])
+    12
+    """
+    return math.lcm(*(rule.every or 1 for rule in rules if isinstance(rule, Counting)))
+
+
 def best_ruled_cycle(
     bandit: Bandit, limit: int, arms: list[int], options: Options, *, gap: float, clock: Clock
 ) -> Plan:
-    """Plan the cycle of at most ``limit`` rounds with the best average under rules."""
+    """Plan the cycle of at most ``limit`` rounds with the best average under rules.
+
+    Only lengths that fit the rules' periods are; where none does, the error of the longest tells.
+    """
     best: Plan | None = None
     bound, refused = -math.inf, None
-    for length in range(limit, 0, -1):
-        part = clock.part(1 / length)
+    given, plays, silence = options
+    rules = bandit.rules if given is None else checked_rules(given, bandit.names, bandit.groups)
+    options, period = (rules, plays, silence), common_period(rules)
+    lengths = range(limit - limit % period, 0, -period) or range(limit, limit + 1)
+    for tried, length in enumerate(lengths):
+        part = clock.part(1 / (len(lengths) - tried))
         try:
             plan = plan_ruled_cycle(bandit, length, arms, options, gap=gap, clock=part)
         except (InfeasibleError, RuleError) as error:  # of another length there may be one
