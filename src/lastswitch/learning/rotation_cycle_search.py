@@ -98,13 +98,16 @@ def _beside(place: int, step: int, length: int) -> int:
 @bare_inner
 def _gaps(cycle: IntArray, at: int, step: int, gaps: IntArray) -> None:
     """Fill in how far from ``at`` each arm is next played in that direction, once round if not."""
-    length, place = cycle.size, at
+    length, place, left = cycle.size, at, gaps.size
     gaps[:] = length
     for gap in range(1, length):
         place = _beside(place, step, length)
         arm = cycle[place]
         if arm != _FREE and gaps[arm] == length:
             gaps[arm] = gap
+            left -= 1
+            if left == 0:
+                break
 
 
 @bare_inner
