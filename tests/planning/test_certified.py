@@ -93,6 +93,17 @@ SEARCHES = {
         close_from=(20, 20),
         close_gap=0.1,
     ),
+    "low aims of any size": replace(
+        NARROW,
+        close_size=0,
+        close_after=1,
+        aim_share=(0.2, 0.2),
+        close_gap=0.0,
+        close_walk=(0.5, 0.5),
+        walk_patience=0,
+        walk_again=0,
+        walk_tired=0.3,
+    ),
     "no charges": replace(NARROW, charged=False),
     "few cuts": replace(NARROW, cuts=(2, 3), bundle_steps=30, merge_steps=20),
 }

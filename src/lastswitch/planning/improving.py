@@ -50,7 +50,8 @@ class Improving(Record):
     def walk(self, lineup: Lineup, share: float | None = None) -> None:
         """Look for better blocks a few steps away, with a share of all work; by default the usual.
 
-        That is nothing at first: most problems are proven sooner than a walk gets anywhere.
+        That is nothing at first: most problems are proven sooner than a walk gets anywhere. A walk
+        that has been in vain for long gets less, unless it gets all there is.
         """
         if self.blurred or self.block is None:
             return
@@ -58,7 +59,8 @@ class Improving(Record):
             late = self.work >= self.params.walk_from[self.large]
             share = self.params.walk_share[self.large] if late else 0.0
         walk, (price, claims) = self._walk, self.guide
-        while walk.work < share * (self.work + walk.work):
+        least = share if share == 1.0 else min(share, self.params.walk_tired)
+        while walk.work < (least if walk.tired else share) * (self.work + walk.work):
             better = walk.better(self.block, self.value, price, claims, self.rounding)
             if better is not None:
                 self.offer(better)

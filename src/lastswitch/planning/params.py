@@ -82,10 +82,12 @@ class SearchParams:
         States of a product from which on a beam looks for a better block first, and its width per
         state. In short blocks it is wider, as it then proves more: with this many slots as wide as
         there are states per machine, and else by the fourth power.
-    aim_gap, aim_share, aim_least
-        While the gap is larger than the first, proofs may aim at a share of it: usually, and for
-        ``large`` problems. An aim that is too low is raised half-way to the bound, while that is
-        at least the last share of the gap below it.
+    aim_gap, aim_share, aim_pace, aim_most, aim_least
+        While the gap is larger than the first, proofs aim at a share of it: usually, and for
+        ``large`` problems. At more of it if time is short: what an aim takes goes with the gap it
+        leaves, to the power ``-1 / aim_pace``; beyond the share ``aim_most`` there is no time for
+        another. An aim that is too low is raised half-way to the bound, while that is at least the
+        last share of the distance below it.
     close_size, close_after
         With a time limit and more slots times arms than the first, a product that would have more
         states than the second is not grown further: a proof is out of reach, lower aims are not.
@@ -102,6 +104,9 @@ class SearchParams:
     walk_from, walk_share
         From so much work on while products grow, a share of it goes into a walk from block to
         block: usually, and for ``large`` problems.
+    walk_patience, walk_again, walk_tired
+        A walk is tired after so much work, and so many times the work it took to the last better
+        block; its share is then at most the third.
     shake_tries, shakes, shake_slots, shake_loss
         After so many tries in vain a walk steps aside, and after so many steps aside it returns to
         the best block. At most this many slots must then change hands, and at most this share of
@@ -178,12 +183,14 @@ class SearchParams:
     merge_width: float = 0.01
     merge_slots: float = 28.0
     aim_gap: float = 1e-3
-    aim_share: tuple[float, float] = (0.75, 0.5)
+    aim_share: tuple[float, float] = (0.6, 0.6)
+    aim_pace: float = 2 / 3
+    aim_most: float = 0.95
     aim_least: float = 0.04
     close_size: int = 600
-    close_after: int = 250_000
-    close_from: tuple[int, int] = (100_000, 300_000)
-    close_walk: tuple[float, float] = (0.3, 0.5)
+    close_after: int = 50_000
+    close_from: tuple[int, int] = (4_000_000, 300_000)
+    close_walk: tuple[float, float] = (0.35, 0.5)
     close_gap: float = 3e-3
     free_tries: int = 2
     free_slots: int = 60
@@ -195,6 +202,9 @@ class SearchParams:
     free_width: int = 60
     walk_from: tuple[int, int] = (40_000_000, 300_000_000)
     walk_share: tuple[float, float] = (0.05, 0.5)
+    walk_patience: int = 10_000_000
+    walk_again: int = 4
+    walk_tired: float = 0.1
     shake_tries: int = 5
     shakes: int = 20
     shake_slots: int = 3

@@ -80,11 +80,11 @@ class Search(Improving):
         most = min(params.merge_most, params.most_memory // STATE_BYTES)
         if self.large and self.hurried:
             self._pass(lineup, width)
-            self._close_in(lineup, most)
+            self._close_in(lineup, most, params.close_gap)
         elif self.hurried and self.automata.n_arms * d > params.close_size:
             self._trim(lineup)
             self._grow(lineup, params.close_after)
-            self._close_in(lineup, most)
+            self._close_in(lineup, most, params.close_gap)
         least, tried = params.grow_from[self.large], None
         while True:
             self._trim(lineup)
@@ -94,27 +94,37 @@ class Search(Improving):
                 tried = limit, self.value
                 self._grow(lineup, limit)
                 if self.left() < params.merge_left * limit:  # no time for such a product again
-                    self._aim(lineup, limit)
-            if self.left() < min(width, self._widest(lineup)) * d * len(lineup.members):
+                    self._close_in(lineup, limit, params.aim_gap)
+            widest = self._widest(lineup)
+            if width >= widest and self.hurried:  # all that is left to try
+                self._close_in(lineup, most, params.aim_gap)
+            if self.left() < min(width, widest) * d * len(lineup.members):
                 self.walk(lineup, 1.0)
             self._pass(lineup, width)
             width *= params.widen
             self.plan_anew(lineup)
 
-    def _close_in(self, lineup: Lineup, most: int) -> None:
-        """Lower the bound and better the block in turn, where a proof is mostly out of reach.
+    def _close_in(self, lineup: Lineup, most: int, until: float) -> None:
+        """Better the block and lower the bound in turn, where a proof is mostly out of reach.
 
-        A product that need not prove much is small. Those of one turn may be larger than those of
-        the turn before.
+        Products prove that nothing is much better than the incumbent: each time a share of the gap
+        is left, as long as there is time for that, and until the gap is small.
         """
-        params, limit = self.params, self.params.close_from[self.large]
-        while limit < most:
+        params, large = self.params, self.large
+        limit, spent = params.close_from[large], 0
+        while self.bound - self.value > until * abs(self.value):
+            known = self.value, self.bound
+            self.walk(lineup, params.close_walk[large])
+            share = (spent / max(self.left(), 1.0)) ** params.aim_pace  # what there is time for
+            if share > params.aim_most:
+                self.walk(lineup, 1.0)
             self._trim(lineup)
-            self._aim(lineup, limit)
-            if self.bound - self.value < params.close_gap * abs(self.value):
-                self._grow(lineup, limit)
-            self.walk(lineup, params.close_walk[self.large])
-            limit *= 2
+            share = max(params.aim_share[large], share)
+            before = self.work
+            self._aim(lineup, self.value + share * (self.bound - self.value), min(limit, most))
+            spent, limit = self.work - before, 2 * limit
+            if known == (self.value, self.bound):
+                return
 
     def _pass(self, lineup: Lineup, width: int) -> None:
         """Run a beam as wide as memory allows, and delete what it showed to be hopeless."""
@@ -304,7 +314,9 @@ class Search(Improving):
         params = self.params
         while len(lineup.members) > 1:
             value = self.value
-            self.walk(lineup)
+            # Most aims take so long that the next one should know of a better block.
+            aiming = lineup.aim > -math.inf and not self.large
+            self.walk(lineup, params.close_walk[False] if aiming else None)
             if self.value > value:
                 self._trim(lineup)
             floor = self.floor_of(lineup)
@@ -349,27 +361,21 @@ class Search(Improving):
         self.lower(lineup, lineup.prices.bound)
         self._beam(lineup, 1)
 
-    def _aim(self, lineup: Lineup, limit: int) -> None:
-        """Prove that nothing is much better than the incumbent, which takes smaller products.
+    def _aim(self, lineup: Lineup, aim: float, limit: int) -> None:
+        """Prove that nothing is better than the aim, which takes smaller products than a proof.
 
-        Only where time is short, and the bound all that can be hoped for. What is deleted on the
-        way holds above the aim alone, so it is done on a copy. That serves for a higher aim, too,
-        where this one is too low for products within the limit.
+        What is deleted on the way holds above the aim alone, so it is done on a copy. That serves
+        for a higher aim, too, where this one is too low for products within the limit.
         """
-        if not self.hurried or self.blurred or not self.answered:
+        if self.blurred or not self.answered:
             return
-        params, too_low = self.params, False
-        while not too_low and self.bound - self.value > params.aim_gap * abs(self.value):
-            gap = self.bound - self.value
-            copy = lineup.bundled(self.value + params.aim_share[self.large] * gap)
-            with contextlib.suppress(Reached):
+        gap = self.bound - aim
+        copy = lineup.bundled(aim)
+        with contextlib.suppress(Reached):
+            while self.bound - copy.aim > self.params.aim_least * gap:
                 self._trim(copy, math.inf)
                 self._grow(copy, limit)
-                too_low = True
-                while self.bound - copy.aim > params.aim_least * gap:
-                    copy.aim += 0.5 * (self.bound - copy.aim)
-                    self._trim(copy, math.inf)
-                    self._grow(copy, limit)
+                copy.aim += 0.5 * (self.bound - copy.aim)
 
     def _load(self, ready: Callable[[], None]) -> None:
         """Compile or load what easy problems do not need; that costs no time of the caller's."""

@@ -32,6 +32,13 @@ class Walk:
         self._best = self._value = -math.inf
         self._block: IntArray | None = None
         self._failures = self._shakes = 0
+        self._lucky = 0  # the work until a better block was last found
+
+    @property
+    def tired(self) -> bool:
+        """Whether it has been in vain for much longer than what was found took."""
+        params = self.params
+        return self.work > params.walk_patience + params.walk_again * self._lucky
 
     def better(
         self, best: IntArray, value: float, price: FloatArray, claims: FloatArray, rounding: float
@@ -54,7 +61,10 @@ class Walk:
         worth = self.automata.value(found)
         if worth > self._value:
             self._block, self._value, self._failures = found, worth, 0
-        return found if worth > value else None
+        if worth <= value:
+            return None
+        self._lucky = self.work
+        return found
 
     def _shake(self, best: IntArray, price: FloatArray, claims: FloatArray) -> None:
         """Step aside: from the best block every now and then, or if this one is much worse."""
