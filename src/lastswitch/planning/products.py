@@ -297,10 +297,8 @@ def pair_states(
                     after, then = m.nxt[a], way + (m.gain[a] - price[t])
                     if then + worth[index(after)] + other <= least_pull:
                         continue
-                    if side == 0:
-                        y = pair(pairs, after, rest, then, count, places - 1)
-                    else:
-                        y = pair(pairs, rest, after, then, count, places - 1)
+                    left, right = (after, rest) if side == 0 else (rest, after)
+                    y = pair(pairs, left, right, then, count, places - 1)
                     count = max(count, y + 1)
                     if count > len(pairs.left) or arcs == len(moves.nxt):
                         return True
@@ -380,7 +378,7 @@ def place_of(u: int, v: int) -> np.int64:
     return np.int64(key >> np.uint64(24))
 
 
-@hot
+@bare_inner
 def pair(pairs: Pairs, u: int, v: int, way: float, count: int, mask: int) -> int:
     """Return the number of a pair of states of the next slot: ``count`` if new.
 
