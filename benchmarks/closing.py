@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one second each, kept nowhere")
     options = parser.parse_args()
     limit = 1.0 if options.quick else LIMIT
-    plan_block(problem("spike", 10, 40, 1), time_limit=5.0)  # load every kernel
+    plan_block(problem("spike", *SIZE, 1), time_limit=1.0)  # load every kernel
     rows, curves = [], {}
     for family in FAMILIES:
         told = history(family, limit)
