@@ -283,7 +283,7 @@ def test_a_walk_in_vain_tires_and_luck_wakes_it() -> None:
     """It is tired after so much work, or so many times what its last find took."""
     first = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]]) + np.eye(3)
     automata = block_automata(BlockProblem([[0.0] * 2] * 3, [[-9.0] * 3] * 3, first))
-    best, worse = np.array([2, 0, 1]), np.array([2, 1, 0])
+    best, worse = np.array([2, 0, 1]), np.array([2, 1, 0])  # worth 6 and 3
     claims, many = np.zeros((3, 3)), 1 << 40
     params = SearchParams(walk_patience=1, walk_again=many)
 
@@ -294,7 +294,7 @@ def test_a_walk_in_vain_tires_and_luck_wakes_it() -> None:
     assert walk.tired
 
     walk = Walk(automata, params)
-    found = [walk.better(worse, 2.0, np.zeros(3), claims, 1e-9) for _ in range(20)]
+    found = [walk.better(worse, 3.0, np.zeros(3), claims, 1e-9) for _ in range(20)]
     assert any(block is not None for block in found)
     assert not walk.tired
 

@@ -338,7 +338,7 @@ class RotationUCB(OptimisticTables, Policy):
         squared[cell] += reward * reward
         if count >= limit[cell]:
             self._grown(cell)
-        if self._apart and self.pooling != "all":
+        if self._apart and self.pooling != "all":  # mostly the flag alone, which is sooner seen
             track = self._tracks[pull.subject]
             track.memory = track.memory or []
             add_own(track.memory, cell, reward)

@@ -316,7 +316,7 @@ class Search(Improving):
             value = self.value
             # Most aims take so long that the next one should know of a better block.
             aiming = lineup.aim > -math.inf and not self.large
-            self.walk(lineup, params.close_walk[False] if aiming else None)
+            self.walk(lineup, params.close_walk[self.large] if aiming else None)
             if self.value > value:
                 self._trim(lineup)
             floor = self.floor_of(lineup)
