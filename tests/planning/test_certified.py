@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import signal
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch.errors import ProblemError
 from lastswitch.families import random_bandit
-from lastswitch.planning import BlockProblem, brute_force
+from lastswitch.planning import BlockProblem, brute_force, search
 from lastswitch.planning.automata import Automata, block_automata
 from lastswitch.planning.certified import solve, solve_automata
+from lastswitch.planning.machines import Machines
 from lastswitch.planning.params import SearchParams
+from lastswitch.planning.products import merged
 from lastswitch.planning.search import Search
 from planning.planning_cases import close, problems, random_problem
 
@@ -130,6 +133,28 @@ def test_no_part_of_the_search_loses_a_better_block(name: str, time_limit: float
         found = solve_automata(automata, params=SEARCHES[name], time_limit=time_limit)
         assert problem.value(found.block) == pytest.approx(best, abs=close(problem)), seed
         assert found.bound == pytest.approx(best, abs=close(problem)), seed
+
+
+def test_products_that_keep_too_much_are_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given up half-way, when their pairs are listed, they leave everything as it was."""
+    given_up = []
+
+    def counted(*given: Any) -> Machines | None:
+        given_up.append(True)
+        both = merged(*given)
+        given_up[-1] = False
+        return both
+
+    monkeypatch.setattr(search.products, "merged", counted)
+    monkeypatch.setattr(search, "STATE_BYTES", NARROW.most_memory // 2)  # two pairs may stay
+    for seed in range(120):
+        problem = random_problem(np.random.default_rng([seed, 3]), most_blocks=600)
+        best = brute_force.solve(problem).bound
+        found = solve_automata(block_automata(problem), params=SEARCHES["pairs first"])
+        assert problem.value(found.block) == pytest.approx(best, abs=close(problem)), seed
+        assert found.bound == pytest.approx(best, abs=close(problem)), seed
+    assert given_up.count(True) > 5
+    assert given_up.count(False) > 5
 
 
 @settings(max_examples=60, deadline=None)

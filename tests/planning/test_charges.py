@@ -96,7 +96,7 @@ def test_charged_moves_leave_every_block_that_beats_the_floor(
     assert Prices(left, prices.price).bound >= best - close
     if len(machines.root) > 1:
         charge = charge_of_others(prices, 0, 1, floor, 0.0)
-        both = merged(prices, 0, 1, 1, floor, 20_000, charge=charge)
+        both = merged(prices, 0, 1, 1, floor, (20_000, 20_000), charge=charge)
         assert both is not None
         assert Prices(both, prices.price).bound >= best - close
     assert spared(prices, prices.bound + close, 0.0) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from lastswitch._arrays import FloatArray
 from lastswitch.families import random_bandit
-from lastswitch.planning import BlockProblem, brute_force
+from lastswitch.planning import BlockProblem, brute_force, products
 from lastswitch.planning.automata import block_automata
 from lastswitch.planning.machines import Machines, compact
 from lastswitch.planning.prices import Prices
@@ -31,7 +33,7 @@ def test_a_product_tightens_the_bound_and_keeps_it_true(problem: BlockProblem) -
     if len(machines.root) < 2:
         return
     prices = Prices(machines)
-    both = merged(prices, 0, 1, 1, floor=-np.inf, limit=20_000)
+    both = merged(prices, 0, 1, 1, floor=-np.inf, room=(20_000, 20_000))
     best, scale = brute_force.solve(problem).bound, 1e-9 * max(1.0, abs(prices.bound))
     assert both is not None
     assert len(both.root) == len(machines.root) - 1
@@ -74,7 +76,7 @@ def test_a_product_has_the_ways_that_beat_the_floor_and_no_other_moves(
         return
     least = min(together) + share * (max(together) - min(together))
     least += 1e-7 * max(1.0, abs(least))  # no way is worth just that
-    both = merged(prices, 0, 1, 1, floor=least + others, limit=20_000)
+    both = merged(prices, 0, 1, 1, floor=least + others, room=(20_000, 20_000))
     kept = [] if both is None else ways(both, int(both.root[0]), prices.price)
     found = sorted(worth for worth, _ in kept if worth > least)
     assert found == pytest.approx(sorted(worth for worth in together if worth > least))
@@ -88,8 +90,52 @@ def test_a_product_beyond_its_limit_is_refused() -> None:
     machines = compact(block_automata(problem))
     assert machines is not None
     with pytest.raises(TooLarge):
-        merged(Prices(machines), 0, 1, 1, floor=-np.inf, limit=50)
-    assert merged(Prices(machines), 0, 1, 1, floor=-np.inf, limit=5_000) is not None
+        merged(Prices(machines), 0, 1, 1, floor=-np.inf, room=(50, 50))
+    assert merged(Prices(machines), 0, 1, 1, floor=-np.inf, room=(5_000, 5_000)) is not None
+
+
+@pytest.mark.parametrize("slots", [1, 2, 12])
+def test_a_product_takes_the_room_it_needs_and_no_more(slots: int) -> None:
+    """As many pairs as are reachable have to be listed; only those that are worth it stay."""
+    problem = BlockProblem.from_bandit(random_bandit("step", 2, slots, 1), slots, "unknown")
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    prices = Prices(machines)
+    prices.descend(0.0, 50)
+    floor = brute_force.solve(problem).bound - 1e-3
+
+    def least(enough: Callable[[int], tuple[int, int]]) -> int:
+        for room in range(1, 5_000):
+            with contextlib.suppress(TooLarge):
+                merged(prices, 0, 1, 1, floor, enough(room))
+                return room
+        raise AssertionError("no room was enough")
+
+    listed, kept = least(lambda room: (room, 5_000)), least(lambda room: (5_000, room))
+    assert kept <= listed - 1 if slots < 12 else kept < listed / 2
+    same(
+        merged(prices, 0, 1, 1, floor, (listed, kept)),
+        merged(prices, 0, 1, 1, floor, (50_000, 50_000)),
+    )
+
+
+def test_a_product_is_the_same_however_often_it_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One pair at a time, or all at once."""
+    problem = BlockProblem.from_bandit(random_bandit("spike", 3, 9, 2), 9, "unknown")
+    machines = compact(block_automata(problem))
+    assert machines is not None
+    prices, pauses = Prices(machines), list[int]()
+    at_once = merged(prices, 0, 1, 1, -np.inf, (20_000, 20_000))
+    monkeypatch.setattr(products, "SLICE", 1)
+    same(at_once, merged(prices, 0, 1, 1, -np.inf, (20_000, 20_000), lambda: pauses.append(1)))
+    assert len(pauses) > 100
+
+
+def same(one: Machines | None, other: Machines | None) -> None:
+    """Hold that both are machines, equal to the last bit."""
+    assert one is not None
+    assert other is not None
+    assert all((a == b).all() for a, b in zip(one, other, strict=True))
 
 
 def test_a_product_that_no_better_block_visits_is_nothing() -> None:
@@ -99,8 +145,8 @@ def test_a_product_that_no_better_block_visits_is_nothing() -> None:
     assert machines is not None
     prices, best = Prices(machines), brute_force.solve(problem).bound
     prices.descend(best, 50)
-    assert merged(prices, 0, 1, 1, floor=best - 1e-6, limit=5_000) is not None
-    assert merged(prices, 0, 1, 1, floor=prices.bound + 1e-6, limit=5_000) is None
+    assert merged(prices, 0, 1, 1, floor=best - 1e-6, room=(5_000, 5_000)) is not None
+    assert merged(prices, 0, 1, 1, floor=prices.bound + 1e-6, room=(5_000, 5_000)) is None
 
 
 def product_size(prices: Prices, one: int, other: int, slack: float) -> int:

@@ -8,7 +8,7 @@ first, in which no two states have the same future.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,9 +168,11 @@ def _merged(
     n, n_arcs, d = len(machines.idle), len(machines.nxt), machines.length
     lo, hi = machines.lo.reshape(-1, d + 1), machines.hi.reshape(-1, d + 1)
     # Pays are handed over as their bits, which can be hashed.
-    old = (
-        *(lo, hi, machines.idle, machines.arc, machines.nxt, machines.gain.view(np.uint64)),
-        *(machines.who, machines.final.view(np.uint64), machines.root),
+    old = machines._replace(
+        lo=lo,
+        hi=hi,
+        gain=machines.gain.view(np.uint64),
+        final=machines.final.view(np.uint64),
     )
     new = Machines(
         lo=np.empty(d + 1, np.int64),
@@ -186,7 +188,7 @@ def _merged(
     size = 1 << int(2 * len(lo) * np.maximum.reduce(hi - lo, axis=None)).bit_length()
     book = Book(np.zeros(n, np.bool_), np.empty(n, np.int32), np.empty(size, np.int32))
     cursor = np.array([0, d + 1, 0, 0])
-    while not merge_states(slack, SLICE, cursor, *old, *new, *book, *hopeless):
+    while not merge_states(slack, SLICE, cursor, old, new, book, hopeless):
         if pause is not None:
             pause()
     root = book.label[machines.root]
@@ -231,18 +233,22 @@ _NOTHING = np.empty(0)
 
 
 @bare
-def merge_states(slack: float, budget: int, cursor: IntArray, *parts: Any) -> bool:
+def merge_states(
+    slack: float,
+    budget: int,
+    cursor: IntArray,
+    old: Machines,
+    new: Machines,
+    book: Book,
+    hopeless: Hopeless,
+) -> bool:
     """Write the minimal machines into ``new``; return whether that is done within ``budget``.
 
     First the states some path from a root visits are marked as seen, and hopeless arcs are set to
     -1. Then, from the last slot backwards, each of them is written down in terms of the classes it
     leads to and looked up in a hash table, whose hits are compared in full. Its label becomes its
     class, -1 for dead ends. ``old`` has a row of ranges for every part of its states.
-
-    The ``parts`` are those of the old machines, the new ones, the book, and what is hopeless.
     """
-    old, new = Machines(*parts[:9]), Machines(*parts[9:18])
-    book, hopeless = Book(*parts[18:21]), Hopeless(*parts[21:])
     d = old.lo.shape[1] - 1
     if cursor[MARKED] == 0:
         new.arc[0] = 0

@@ -47,7 +47,8 @@ class SearchParams:
         The first price of a slot, as a share of the best pay there (with more arms than slots all
         of it: everyone then claims too much at anything less).
     pair_from, pair_size, pair_growth
-        Nodes of a pass from which on machines are taken together in pairs, and the states all
+        Nodes of a pass times arms from which on machines are taken together in pairs (and, where
+        nothing is forbidden, arcs are deleted even before the second pass), and the states all
         pairs may have: per node of the pass, so that they cost about as much; and per state there
         was, so that one that fails costs little.
     pair_tries, pair_overlap, pair_steps, pair_theta
@@ -64,8 +65,9 @@ class SearchParams:
     grow_from
         Work of a pass from which on a product is grown: usually, and for ``large`` problems.
     merge_size, merge_most, merge_left
-        States a product may have: per work of the last pass, and at most; and the work that each
-        needs, so that none is begun for which no time is left.
+        Pairs of states that may be listed for a product: per work of the last pass, and at most
+        (a product keeps few of them); and the work that each needs, so that none is begun for
+        which no time is left.
     grow_over, room, least_room
         Estimates of its size are mostly too large: by how much they may exceed the limit, and what
         to make room for, as a share of them and at least.
@@ -89,10 +91,10 @@ class SearchParams:
         another. An aim that is too low is raised half-way to the bound, while that is at least the
         last share of the distance below it.
     close_size, close_after
-        With a time limit and more slots times arms than the first, a product that would have more
+        With a time limit and more slots times arms than the first, a product of more pairs of
         states than the second is not grown further: a proof is out of reach, lower aims are not.
     close_from, close_walk, close_gap
-        States a product may have at first where proofs aim lower, the share of all work that goes
+        Pairs listed for a product at first where proofs aim lower, the share of all work that goes
         into better blocks (both usually, and for ``large`` problems), and the gap from which on
         the product is grown for a proof after all.
     free_tries, free_arms, free_slots, free_shares, free_states, free_more
@@ -150,7 +152,7 @@ class SearchParams:
     smallest: float = 0.002
     fade: float = 0.95
     first_share: float = 0.8
-    pair_from: int = 2_500
+    pair_from: int = 20_000
     pair_size: float = 0.5
     pair_growth: float = 4.0
     pair_tries: int = 2
@@ -164,8 +166,8 @@ class SearchParams:
     cuts: tuple[int, int] = (32, 100)
     grow_from: tuple[int, int] = (30_000, 3_000_000)
     merge_size: float = 1.5
-    merge_most: int = 4_000_000
-    merge_left: float = 50.0
+    merge_most: int = 30_000_000
+    merge_left: float = 20.0
     grow_over: float = 2.5
     room: float = 1.25
     least_room: int = 500

@@ -7,25 +7,20 @@ tightens the bound; it has a state for every pair of states, less those no bette
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import ONE, bare, bare_inner, hot, index
-from lastswitch.planning.automata import StateArray
-from lastswitch.planning.machines import MIX_A, MIX_B, Machines, Pause, minimal
+from lastswitch._kernels import bare
+from lastswitch.planning.machines import Machines, Pause, minimal
 from lastswitch.planning.params import DEFAULT, SearchParams
 from lastswitch.planning.prices import Prices
+from lastswitch.planning.product_kernel import FEW_PLACES, SLOT, Moves, Pairs, pair_states
 
 #: Steps in which regrets are counted.
 BINS = 64
-#: Entries of the cursor of `pair_states`: slot, next pair, pairs and arcs so far, and the places of
-#: the table in use.
-SLOT, NEXT, STATES, ARCS, PLACES = 0, 1, 2, 3, 4
-#: Places of the table to begin a slot with. (Of a plain integer's value Numba would make a type.)
-FEW_PLACES: Any = np.int64(1024)
 #: Pairs looked at between two pauses: some hundredths of a second.
 SLICE = 100_000
 
@@ -34,37 +29,13 @@ class TooLarge(Exception):  # noqa: N818 - for whoever asked for the product, ne
     """A product has more states than it may have."""
 
 
-class Pairs(NamedTuple):
-    """The states of a product: where each slot begins, both members, and the best way into each.
-
-    ``table`` finds a pair of the next slot by its hash, in so many of its places that they are few
-    enough for a cache and still mostly empty.
-    """
-
-    begin: IntArray
-    left: StateArray
-    right: StateArray
-    reached: FloatArray
-    table: StateArray
-
-
-class Moves(NamedTuple):
-    """The moves of a product, as in :class:`Machines`."""
-
-    idle: StateArray
-    arc: IntArray
-    nxt: StateArray
-    gain: FloatArray
-    who: StateArray
-
-
 def merged(
     prices: Prices,
     one: int,
     other: int,
     members: int,
     floor: float,
-    limit: int,
+    room: tuple[int, int],
     pause: Pause | None = None,
     charge: FloatArray | None = None,
 ) -> Machines | None:
@@ -72,55 +43,114 @@ def merged(
 
     Member ``j`` of ``other`` becomes member ``members + j``. Pairs of states that only blocks
     worth at most ``floor`` visit are left out. None if that is all of them: no block is worth more.
-    A product of more than ``limit`` states is :class:`TooLarge`. The ``charge`` is what all others
-    lose, if both idle in a slot (first row) and if one of the two is pulled there.
+    A product with more pairs to look at than the first ``room``, or to keep than the second, is
+    :class:`TooLarge`. The ``charge`` is what all others lose, if both idle in a slot (first row)
+    and if one of the two is pulled there.
     """
     m = prices.machines
-    n, n_arcs, d = len(m.idle), len(m.nxt), m.length
-    pairs = Pairs(
-        begin=np.zeros(d + 2, np.int64),
-        left=np.empty(limit, np.int32),
-        right=np.empty(limit, np.int32),
-        reached=np.empty(limit),
-        table=np.empty(max(int(FEW_PLACES), 1 << (4 * limit).bit_length()), np.int32),
-    )
-    # The pairs are written behind the states and arcs there are.
-    idle, arc = _longer(m.idle, limit), _longer(m.arc[:-1], limit + 1)
-    nxt, gain, who = (_longer(part, 4 * limit) for part in (m.nxt, m.gain, m.who))
-    moves = Moves(idle[n:], arc[n:], nxt[n_arcs:], gain[n_arcs:], who[n_arcs:])
-    pairs.left[0], pairs.right[0] = m.root[one], m.root[other]
     slack = floor - prices.bound + prices.worth[m.root[one]] + prices.worth[m.root[other]]
-    least = np.full((2, d), slack)
+    least = np.full((2, m.length), slack)
     if charge is not None:
         least += charge
-    pairs.reached[0], pairs.begin[1] = 0.0, 1
-    cursor = np.array([0, 0, 1, 0, 0])
+    both = _product(prices, one, other, members, least, room, pause)
+    return None if both is None else minimal(both, pause)
+
+
+def _product(
+    prices: Prices,
+    one: int,
+    other: int,
+    members: int,
+    least: FloatArray,
+    room: tuple[int, int],
+    pause: Pause | None,
+) -> Machines | None:
+    """Return the machines with the product, in which states may be alike; None if it has none.
+
+    When pairs are listed, what is ahead of them is known as if both went on alone. Together they
+    are worth less: only what stays then, slot by slot from the last one, is written down.
+    """
+    m, (listed, kept) = prices.machines, room
+    n, d = len(m.idle), m.length
+    pairs = _first_pair(int(m.root[one]), int(m.root[other]), d, listed)
+    empty = m.idle[:0], m.arc[:0], m.nxt[:0], m.gain[:0], m.who[:0]
+    _fill(prices, members, least, pairs, Moves(*empty, pairs.begin[:0]), pause)
+    ends = slice(pairs.begin[d], pairs.begin[d + 1])
+    worth = m.final[pairs.left[ends] - m.lo[d]] + m.final[pairs.right[ends] - m.lo[d]]
+    pairs.reached[ends], pairs.left[ends] = worth, np.arange(len(worth))
+    longer, moves = _with_room(m, len(worth) + min(kept, int(pairs.begin[d])))
+    _fill(prices, members, least, pairs, moves, pause)
+    if pairs.left[0] < 0:
+        return None
+    count = int(pairs.left[0]) + 1
+    arcs = int(moves.arc[count])
+    root = m.root.copy()
+    root[one] = n + count - 1
+    return Machines(
+        lo=np.stack([m.lo, n + moves.begin[1:]]),
+        hi=np.stack([m.hi, n + moves.begin[:-1]]),
+        idle=longer.idle[: n + count],
+        arc=longer.arc[: n + count + 1],
+        nxt=longer.nxt[:arcs],
+        gain=longer.gain[:arcs],
+        who=longer.who[:arcs],
+        final=np.concatenate([m.final, worth]),
+        root=np.delete(root, other),
+    )
+
+
+def _first_pair(left: int, right: int, d: int, room: int) -> Pairs:
+    """Return a list of pairs with the first one only."""
+    pairs = Pairs(
+        begin=np.zeros(d + 2, np.int64),
+        left=np.empty(room, np.int32),
+        right=np.empty(room, np.int32),
+        reached=np.empty(room),
+        step=np.zeros(d + 1, np.int64),
+        steps=np.empty(4 * room, np.int32),
+        table=np.empty(max(int(FEW_PLACES), 1 << (4 * room).bit_length()), np.int32),
+    )
+    pairs.left[0], pairs.right[0], pairs.reached[0], pairs.begin[1] = left, right, 0.0, 1
+    return pairs
+
+
+def _with_room(m: Machines, states: int) -> tuple[Machines, Moves]:
+    """Return the machines with room for so many states more, and that room."""
+    n, n_arcs = len(m.idle), len(m.nxt)
+    longer = m._replace(
+        idle=_longer(m.idle, states),
+        arc=_longer(m.arc, states),
+        nxt=_longer(m.nxt, 4 * states),
+        gain=_longer(m.gain, 4 * states),
+        who=_longer(m.who, 4 * states),
+    )
+    own = longer.idle[n:], longer.arc[n:], longer.nxt[n_arcs:]
+    begin = np.zeros(m.length + 2, np.int64)
+    return longer, Moves(*own, longer.gain[n_arcs:], longer.who[n_arcs:], begin)
+
+
+def _fill(
+    prices: Prices,
+    members: int,
+    least: FloatArray,
+    pairs: Pairs,
+    moves: Moves,
+    pause: Pause | None,
+) -> None:
+    """List all pairs or, if there is room for moves, write down what stays."""
+    m, d = prices.machines, prices.machines.length
+    cursor = np.array([0, 0, 0, 0, 1, 0])
+    if len(moves.idle) > 0:
+        last = pairs.begin[d + 1] - pairs.begin[d]
+        moves.idle[:last], moves.arc[: last + 1], moves.begin[d] = -1, len(m.nxt), last
+        cursor[:5] = d - 1, pairs.begin[d - 1], pairs.step[d - 1], 0, last
     while not pair_states(
         m, prices.price, prices.worth, members, least, pairs, moves, cursor, SLICE
     ):
         if pause is not None:
             pause()
-    if cursor[SLOT] < d:
+    if 0 <= cursor[SLOT] < d:
         raise TooLarge
-    count = int(cursor[STATES])
-    arcs = int(arc[n + count])
-    root = m.root.copy()
-    root[one] = n
-    ends = slice(pairs.begin[d], count)
-    final = m.final[pairs.left[ends] - m.lo[d]] + m.final[pairs.right[ends] - m.lo[d]]
-    delete_pairs(prices.price, final, least, pairs, moves, n, n_arcs, np.empty(count))
-    both = Machines(
-        lo=np.stack([m.lo, n + pairs.begin[:-1]]),
-        hi=np.stack([m.hi, n + pairs.begin[1:]]),
-        idle=idle[: n + count],
-        arc=arc[: n + count + 1],
-        nxt=nxt[:arcs],
-        gain=gain[:arcs],
-        who=who[:arcs],
-        final=np.concatenate([m.final, final]),
-        root=np.delete(root, other),
-    )
-    return minimal(both, pause)
 
 
 def pairs(
@@ -244,155 +274,3 @@ def countregrets(
             for a in range(m.arc[s], m.arc[s + 1]):
                 way = reached[s] + m.gain[a] - price[t]
                 reached[m.nxt[a]] = max(reached[m.nxt[a]], way)
-
-
-@bare
-def pair_states(
-    m: Machines,
-    price: FloatArray,
-    worth: FloatArray,
-    members: int,
-    least: FloatArray,
-    pairs: Pairs,
-    moves: Moves,
-    cursor: IntArray,
-    budget: int,
-) -> bool:
-    """List the pairs of states reachable from the first one; return whether that is done.
-
-    Done or given up: if they are too many, the cursor's slot is not the last. After ``budget``
-    pairs it is neither, and may go on.
-    Pairs are numbered behind the states there are, and so are their arcs.
-    ``reached`` is the best way into a pair at the prices; a pair is worth listing only if that
-    plus both states' worth beats the ``least`` of the slot, for both idling or for a pull.
-    """
-    d, n, n_arcs = len(price), len(m.idle), len(m.nxt)
-    begin = pairs.begin
-    t, x, count, arcs = cursor[SLOT], cursor[NEXT], cursor[STATES], cursor[ARCS]
-    places = cursor[PLACES]
-    while t < d:
-        least_idle, least_pull = least[0, t], least[1, t]
-        if x == begin[t]:
-            places = place_anew(pairs, begin[t + 1], count, FEW_PLACES)
-        while x < begin[t + 1] and budget > 0:
-            budget -= 1
-            if 3 * (count - begin[t + 1]) > places:
-                places = place_anew(pairs, begin[t + 1], count, 8 * places)
-            u, v, way = index(pairs.left[x]), index(pairs.right[x]), pairs.reached[x]
-            moves.idle[x], moves.arc[x] = -1, n_arcs + arcs
-            rest_u, rest_v = m.idle[u], m.idle[v]
-            worth_u = worth[index(rest_u)] if rest_u >= 0 else -np.inf
-            worth_v = worth[index(rest_v)] if rest_v >= 0 else -np.inf
-            if way + worth_u + worth_v > least_idle:
-                y = pair(pairs, rest_u, rest_v, way, count, places - 1)
-                count = max(count, y + 1)
-                moves.idle[x] = n + y
-            # Then the arcs of one, the other idling, and the other way round.
-            for side in range(2):
-                rest, other = (rest_v, worth_v) if side == 0 else (rest_u, worth_u)
-                s, add = (u, 0) if side == 0 else (v, members)
-                if rest < 0:
-                    continue
-                for a in range(index(m.arc[s]), index(m.arc[s + ONE])):
-                    after, then = m.nxt[a], way + (m.gain[a] - price[t])
-                    if then + worth[index(after)] + other <= least_pull:
-                        continue
-                    left, right = (after, rest) if side == 0 else (rest, after)
-                    y = pair(pairs, left, right, then, count, places - 1)
-                    count = max(count, y + 1)
-                    if count > len(pairs.left) or arcs == len(moves.nxt):
-                        return True
-                    moves.nxt[arcs], moves.gain[arcs] = n + y, m.gain[a]
-                    moves.who[arcs] = m.who[a] + add
-                    arcs += 1
-            if count > len(pairs.left):
-                return True
-            x += 1
-        cursor[NEXT], cursor[STATES], cursor[ARCS], cursor[PLACES] = x, count, arcs, places
-        if x < begin[t + 1]:
-            return False
-        begin[t + 2] = count
-        t += 1
-        cursor[SLOT] = t
-    for x in range(begin[d], count):
-        moves.idle[x], moves.arc[x] = -1, n_arcs + arcs
-    moves.arc[count] = n_arcs + arcs
-    return True
-
-
-@bare
-def delete_pairs(
-    price: FloatArray,
-    final: FloatArray,
-    least: FloatArray,
-    pairs: Pairs,
-    moves: Moves,
-    n: int,
-    n_arcs: int,
-    worth: FloatArray,
-) -> None:
-    """Set to -1 every move of a pair that no way worth more than ``least`` takes.
-
-    When pairs are listed, what is ahead of them is known as if both went on alone; together they
-    are worth less. ``final`` is what the last pairs are worth, ``worth`` room for that of all. New
-    states and arcs are numbered from ``n`` and ``n_arcs`` on.
-    """
-    d, begin = len(price), pairs.begin
-    for x in range(len(final)):
-        worth[begin[d] + x] = final[x]
-    for t in range(d - 1, -1, -1):
-        for x in range(index(begin[t]), index(begin[t + 1])):
-            way, best = pairs.reached[x], -np.inf
-            if moves.idle[x] >= 0:
-                best = worth[index(moves.idle[x] - n)]
-                if way + best <= least[0, t]:
-                    moves.idle[x], best = -1, -np.inf
-            for a in range(index(moves.arc[x] - n_arcs), index(moves.arc[x + ONE] - n_arcs)):
-                then = moves.gain[a] - price[t] + worth[index(moves.nxt[a] - n)]
-                if way + then <= least[1, t]:
-                    moves.nxt[a] = -1
-                elif then > best:
-                    best = then
-            worth[x] = best
-
-
-@bare_inner
-def place_anew(pairs: Pairs, begin: int, count: int, places: int) -> int:
-    """Put the pairs from ``begin`` on into a table of ``places`` places, or of all there are."""
-    places = min(places, len(pairs.table))
-    for place in range(places):
-        pairs.table[place] = -1
-    for y in range(begin, count):
-        spot = place_of(pairs.left[y], pairs.right[y]) & (places - 1)
-        while pairs.table[spot] >= 0:
-            spot = (spot + 1) & (places - 1)
-        pairs.table[spot] = y
-    return places
-
-
-@hot
-def place_of(u: int, v: int) -> np.int64:
-    """Return a number that looks random, by which a pair is found."""
-    key = np.uint64(u) * MIX_A + np.uint64(v) * MIX_B
-    key = (key ^ (key >> np.uint64(31))) * MIX_A
-    return np.int64(key >> np.uint64(24))
-
-
-@bare_inner
-def pair(pairs: Pairs, u: int, v: int, way: float, count: int, mask: int) -> int:
-    """Return the number of a pair of states of the next slot: ``count`` if new.
-
-    A pair for which there is no room is not written down.
-    """
-    place = place_of(u, v) & mask
-    while pairs.table[place] >= 0:
-        y = pairs.table[place]
-        if pairs.left[y] == u and pairs.right[y] == v:
-            if way > pairs.reached[y]:
-                pairs.reached[y] = way
-            return int(y)
-        place = (place + 1) & mask
-    if count < len(pairs.left):
-        pairs.table[place] = count
-        pairs.left[count], pairs.right[count], pairs.reached[count] = u, v, way
-    return count

@@ -31,8 +31,8 @@ from lastswitch.planning.record import Done, Reached
 
 #: What a state of a product costs in states swept.
 PAIR_WORK = 30
-#: Bytes that a state of a product takes while it is made.
-STATE_BYTES = 250
+#: Bytes that a pair of states takes while a product is made of them, and that a state of it takes.
+PAIR_BYTES, STATE_BYTES = 36, 200
 
 
 class Search(Improving):
@@ -61,7 +61,7 @@ class Search(Improving):
         while width * d**3 < params.hard_from:
             lineup.prices.slow_down(params.more_theta)
             self._descend(lineup, params.more_steps)
-            if width * d >= params.pair_from:
+            if width * d * len(lineup.members) >= params.pair_from:
                 single = single or lineup.copy()
                 self._pair(lineup, int(params.pair_size * width * d))
             self._pass(lineup, width)
@@ -77,7 +77,7 @@ class Search(Improving):
         self._trim(lineup)
         self.guide = lineup.prices.price.copy(), lineup.arm_claims()
         self.plan_anew(lineup)
-        most = min(params.merge_most, params.most_memory // STATE_BYTES)
+        most = min(params.merge_most, params.most_memory // PAIR_BYTES)
         if self.large and self.hurried:
             self._pass(lineup, width)
             self._close_in(lineup, most, params.close_gap)
@@ -204,7 +204,7 @@ class Search(Improving):
         return lineup, params.narrow
 
     def _hurry(self, lineup: Lineup) -> int:
-        """Do the same, and the first pass, with few deletions or none: it may be over.
+        """Do the same, and the first passes, with few deletions or none: it may be over.
 
         Return the next width.
         """
@@ -218,12 +218,17 @@ class Search(Improving):
         if large:
             self._load(stages.ready_to_widen)
             self._trim(lineup)
-        lineup.prices.slow_down(params.more_theta)
-        self._descend(lineup, params.more_steps)
-        self._beam(lineup, params.narrow)
+        width, nodes = params.narrow, lineup.machines.length * len(lineup.members)
+        for _ in range(2):
+            lineup.prices.slow_down(params.more_theta)
+            self._descend(lineup, params.more_steps)
+            self._beam(lineup, width)
+            width *= params.widen
+            if width * nodes >= params.pair_from:
+                break
         self._load(stages.ready_to_widen)
         self._trim(lineup)
-        return params.narrow * params.widen
+        return width
 
     def _adopt(self, lineup: Lineup) -> None:
         """Make these the prices to report, and take note of their bound."""
@@ -300,7 +305,8 @@ class Search(Improving):
         size, floor, prices = len(lineup.members[one]), self.give_up(lineup), lineup.prices
         rounding = self.rounding if self.charging(lineup) else None
         charge = charge_of_others(prices, one, other, floor, rounding)
-        machines = products.merged(prices, one, other, size, floor, limit, self.pause, charge)
+        room = limit, self.params.most_memory // STATE_BYTES
+        machines = products.merged(prices, one, other, size, floor, room, self.pause, charge)
         if machines is None:
             self.nothing_left(lineup)
         self.work += PAIR_WORK * len(machines.idle)
@@ -310,7 +316,7 @@ class Search(Improving):
         self._adopt(lineup)
 
     def _grow(self, lineup: Lineup, limit: int) -> None:
-        """Take one machine after the other into a product, as long as it stays below ``limit``."""
+        """Take one machine after the other into a product, as long as ``limit`` pairs will do."""
         params = self.params
         while len(lineup.members) > 1:
             value = self.value

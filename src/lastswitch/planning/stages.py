@@ -87,7 +87,7 @@ def ready_to_widen() -> None:
 @_once
 def ready_to_pair() -> None:
     """Load what takes machines together."""
-    products.merged(Prices(_machines()), 0, 1, 1, -math.inf, 100)
+    products.merged(Prices(_machines()), 0, 1, 1, -math.inf, (100, 100))
 
 
 @_once

@@ -1,0 +1,199 @@
+"""The pairs of states that a product of two machines is made of, in one kernel.
+
+It goes through them twice: first to list them, by way of what both members are worth alone, and
+then from the last slot back, when what they are worth together is known, to write down what stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._kernels import ONE, bare, bare_inner, hot, index, whole
+from lastswitch.planning.automata import StateArray
+from lastswitch.planning.machines import MIX_A, MIX_B, Machines
+
+#: Entries of the cursor of `pair_states`: slot, next pair and its first step, and the places of the
+#: table in use; then the states and arcs written.
+SLOT, NEXT, STEP, PLACES, STATES, ARCS = 0, 1, 2, 3, 4, 5
+#: Places of the table to begin a slot with. (Of a plain integer's value Numba would make a type.)
+FEW_PLACES: Any = np.int64(1024)
+
+
+class Pairs(NamedTuple):
+    """Pairs of states: where each slot begins, both members, and the best way into each.
+
+    ``steps`` are the pairs that each of them may go on to, one after the other, and ``step`` where
+    those of a slot begin. ``table`` finds a pair of the next slot by its hash, in so many of its
+    places that they are few enough for a cache and still mostly empty.
+
+    When all are known, a pair's way gives place to what it is worth, and its first member to its
+    number in the product (-1: it is not in it).
+    """
+
+    begin: IntArray
+    left: StateArray
+    right: StateArray
+    reached: FloatArray
+    step: IntArray
+    steps: StateArray
+    table: StateArray
+
+
+class Moves(NamedTuple):
+    """The moves of a product, as in :class:`Machines`, slots from the last one back.
+
+    States of slot ``t`` are those from ``begin[t + 1]`` to ``begin[t]``.
+    """
+
+    idle: StateArray
+    arc: IntArray
+    nxt: StateArray
+    gain: FloatArray
+    who: StateArray
+    begin: IntArray
+
+
+@bare
+def pair_states(
+    m: Machines,
+    price: FloatArray,
+    worth: FloatArray,
+    members: int,
+    least: FloatArray,
+    pairs: Pairs,
+    moves: Moves,
+    cursor: IntArray,
+    budget: int,
+) -> bool:
+    """Go through the pairs of states, slot by slot; return whether that is over.
+
+    Over or given up: if there is no room, the cursor's slot is one of the block. After ``budget``
+    pairs it is neither, and may go on.
+
+    Without room for moves this lists the pairs reachable from the first one, with the best way
+    into each at the prices; a step is worth listing only if that plus both states' worth beats the
+    ``least`` of the slot, for both idling or for a pull. With room for moves it goes from the last
+    slot back and writes down the steps that beat it still, now that it is known what a pair is
+    worth. States are numbered behind those there are, and so are arcs.
+    """
+    d, n, n_arcs, listing = len(price), len(m.idle), len(m.nxt), len(moves.idle) == 0
+    left, right, reached, steps = pairs.left, pairs.right, pairs.reached, pairs.steps
+    t, x, step, places = cursor[SLOT], cursor[NEXT], cursor[STEP], cursor[PLACES]
+    count, arcs = cursor[STATES], cursor[ARCS]
+    while 0 <= t < d:
+        end, least_idle, least_pull = pairs.begin[t + 1], least[0, t], least[1, t]
+        if x == pairs.begin[t]:
+            places, pairs.step[t] = 0, step
+        while x < end and budget > 0:
+            budget -= 1
+            if listing and 3 * (count - end) >= places:
+                places = place_anew(pairs, end, count)
+            u, v, way = index(left[x]), index(right[x]), reached[x]
+            most = 1 + m.arc[u + ONE] - m.arc[u] + m.arc[v + ONE] - m.arc[v]
+            if most > (len(steps) - step if listing else len(moves.nxt) - arcs):
+                return True
+            rest_u, rest_v = m.idle[u], m.idle[v]
+            worth_u = worth[index(rest_u)] if rest_u >= 0 else -np.inf
+            worth_v = worth[index(rest_v)] if rest_v >= 0 else -np.inf
+            best, idle = -np.inf, np.int64(-1)
+            if way + worth_u + worth_v > least_idle:
+                if listing:
+                    steps[step] = pair(pairs, rest_u, rest_v, way, count, places - 1)
+                    count += steps[step] == count
+                y = index(steps[step])
+                step += 1
+                if not listing and left[y] >= 0 and way + reached[y] > least_idle:
+                    best, idle = reached[y], n + left[y]
+            # Then the arcs of one, the other idling, and the other way round.
+            for side in range(2):
+                rest, other = (rest_v, worth_v) if side == 0 else (rest_u, worth_u)
+                s, add = (u, 0) if side == 0 else (v, members)
+                if rest < 0:
+                    continue
+                for a in range(index(m.arc[s]), index(m.arc[s + ONE])):
+                    after, earned = m.nxt[a], m.gain[a] - price[t]
+                    if way + earned + worth[index(after)] + other <= least_pull:
+                        continue
+                    if listing:
+                        one, two = (after, rest) if side == 0 else (rest, after)
+                        steps[step] = pair(pairs, one, two, way + earned, count, places - 1)
+                        count += steps[step] == count
+                    y = index(steps[step])
+                    step += 1
+                    if listing or left[y] < 0 or way + (earned + reached[y]) <= least_pull:
+                        continue
+                    if earned + reached[y] > best:
+                        best = earned + reached[y]
+                    moves.nxt[arcs], moves.gain[arcs] = n + left[y], m.gain[a]
+                    moves.who[arcs] = m.who[a] + add
+                    arcs += 1
+            if count > len(left) or (count == len(moves.idle) and best > -np.inf):
+                return True
+            if not listing:
+                reached[x], left[x] = best, -1
+                if best > -np.inf:
+                    moves.idle[count], moves.arc[count + 1], left[x] = idle, n_arcs + arcs, count
+                    count += 1
+            x += 1
+        cursor[NEXT], cursor[STEP], cursor[PLACES] = x, step, places
+        cursor[STATES], cursor[ARCS] = count, arcs
+        if x < end:
+            return False
+        if listing:
+            t += 1
+            x, pairs.begin[t + 1] = end, count
+        else:
+            moves.begin[t] = count
+            t -= 1
+            x, step = pairs.begin[t], pairs.step[t]  # of slot -1, whatever they are
+        cursor[SLOT], cursor[NEXT], cursor[STEP] = t, x, step
+    return True
+
+
+@bare_inner
+def place_anew(pairs: Pairs, begin: int, end: int) -> int:
+    """Put the pairs ``begin .. end`` into a table of as many places as they need; return these."""
+    places: int = FEW_PLACES
+    while places <= 3 * (end - begin):
+        places *= 8
+    if places > len(pairs.table):
+        places = whole(len(pairs.table))
+    for place in range(places):
+        pairs.table[place] = -1
+    for y in range(begin, end):
+        spot = place_of(pairs.left[y], pairs.right[y]) & (places - 1)
+        while pairs.table[spot] >= 0:
+            spot = (spot + 1) & (places - 1)
+        pairs.table[spot] = y
+    return places
+
+
+@hot
+def place_of(u: int, v: int) -> np.int64:
+    """Return a number that looks random, by which a pair is found."""
+    key = np.uint64(u) * MIX_A + np.uint64(v) * MIX_B
+    key = (key ^ (key >> np.uint64(31))) * MIX_A
+    return np.int64(key >> np.uint64(24))
+
+
+@bare_inner
+def pair(pairs: Pairs, u: int, v: int, way: float, count: int, mask: int) -> int:
+    """Return the number of a pair of states of the next slot: ``count`` if new.
+
+    A pair for which there is no room is not written down.
+    """
+    place = place_of(u, v) & mask
+    while pairs.table[place] >= 0:
+        y = pairs.table[place]
+        if pairs.left[y] == u and pairs.right[y] == v:
+            if way > pairs.reached[y]:
+                pairs.reached[y] = way
+            return int(y)
+        place = (place + 1) & mask
+    if count < len(pairs.left):
+        pairs.table[place] = count
+        pairs.left[count], pairs.right[count], pairs.reached[count] = u, v, way
+    return count
