@@ -29,7 +29,7 @@ class SearchParams:
         How many states can be built; with a time limit too short for those there are, the answer
         is that, too.
     most_memory
-        Bytes beyond which the beam stops widening, and the answer keeps a gap.
+        Bytes beyond which beams stop widening and products growing, and the answer keeps a gap.
     scout, narrow, widen
         Widths: for a first block, of the first pass, and how much wider each pass is.
     beam_room
