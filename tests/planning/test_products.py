@@ -89,8 +89,9 @@ def test_a_product_beyond_its_limit_is_refused() -> None:
     problem = BlockProblem.from_bandit(random_bandit("uniform", 3, 12, 0), 12, "unknown")
     machines = compact(block_automata(problem))
     assert machines is not None
-    with pytest.raises(TooLarge):
-        merged(Prices(machines), 0, 1, 1, floor=-np.inf, room=(50, 50))
+    for few_or_beyond_memory in (50, 1 << 50):
+        with pytest.raises(TooLarge):
+            merged(Prices(machines), 0, 1, 1, floor=-np.inf, room=(few_or_beyond_memory, 50))
     assert merged(Prices(machines), 0, 1, 1, floor=-np.inf, room=(5_000, 5_000)) is not None
 
 

@@ -52,7 +52,10 @@ def merged(
     least = np.full((2, m.length), slack)
     if charge is not None:
         least += charge
-    both = _product(prices, one, other, members, least, room, pause)
+    try:
+        both = _product(prices, one, other, members, least, room, pause)
+    except MemoryError:  # the system allows less than was asked for
+        raise TooLarge from None
     return None if both is None else minimal(both, pause)
 
 
