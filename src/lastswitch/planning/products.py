@@ -26,7 +26,7 @@ SLICE = 100_000
 
 
 class TooLarge(Exception):  # noqa: N818 - for whoever asked for the product, never for a caller
-    """A product has more states than it may have."""
+    """A product has more states than it may have, or than the system has memory for."""
 
 
 def merged(
@@ -54,9 +54,9 @@ def merged(
         least += charge
     try:
         both = _product(prices, one, other, members, least, room, pause)
+        return None if both is None else minimal(both, pause)
     except MemoryError:  # the system allows less than was asked for
         raise TooLarge from None
-    return None if both is None else minimal(both, pause)
 
 
 def _product(
