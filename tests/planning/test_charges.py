@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from lastswitch._arrays import FloatArray
 from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.automata import block_automata
-from lastswitch.planning.charges import IDLE, PULL, charge_of_others, charges, losses, spared
+from lastswitch.planning.charges import charge_of_others, charges, losses, spared
+from lastswitch.planning.following import IDLE, PULL
 from lastswitch.planning.machines import Machines, compact
 from lastswitch.planning.prices import Prices
 from lastswitch.planning.products import merged

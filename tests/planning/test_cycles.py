@@ -229,6 +229,7 @@ class Ticks:
 def test_a_cycle_looks_at_the_clock_all_the_time(monkeypatch, n_arms):
     """By a clock that moves at every look, a limit of a few looks is kept within a few more."""
     bandit = many_arms(n_arms)
+    ls.plan_cycle(bandit, 2, time_limit=10.0)  # no limit pays for loading kernels
     ticks = Ticks(0)
     monkeypatch.setattr(clock.time, "perf_counter", ticks)
     plan = ls.plan_cycle(bandit, 12, time_limit=10.0)

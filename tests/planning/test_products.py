@@ -15,9 +15,10 @@ from lastswitch._arrays import FloatArray
 from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force, products
 from lastswitch.planning.automata import block_automata
+from lastswitch.planning.following import new_trail, regrets
 from lastswitch.planning.machines import Machines, compact
 from lastswitch.planning.prices import Prices
-from lastswitch.planning.products import BINS, TooLarge, estimated, merged, regrets
+from lastswitch.planning.products import BINS, TooLarge, estimated, merged
 from planning.planning_cases import problems
 
 #: What a way through a machine is worth, and its moves: idling in a state, or pulling along an arc.
@@ -185,6 +186,8 @@ def test_the_size_of_a_product_is_estimated_well(problem: BlockProblem, share: f
         return
     prices = Prices(machines)
     slack = share * max(1.0, abs(prices.bound))
-    size = estimated(regrets(prices, 0, slack), regrets(prices, 1, slack))
+    trail = new_trail(machines)
+    one, other = (regrets(prices, machine, slack, trail, BINS) for machine in (0, 1))
+    size = estimated(one, other)
     low, high = (product_size(prices, 0, 1, slack * (1 + blur / BINS)) for blur in (-2.5, 2.5))
     assert low <= size <= high

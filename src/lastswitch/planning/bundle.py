@@ -117,8 +117,7 @@ class Bundle(Prices):
         """Take up to ``steps`` steps, until the bound is ``target`` or hardly lower anywhere."""
         tolerance = self.params.bundle_tolerance
         while steps > 0 and not self.exhausted:
-            if self._memo[COUNT] == len(self._cuts.error):
-                self._memo[COUNT] = thinned(self._cuts)
+            make_room(self._centre, self._cuts, target)
             steps -= bundle_steps(
                 *(self.machines, self.descent.source, self._centre, self._cuts),
                 *(target, tolerance, steps),
@@ -136,6 +135,21 @@ def room_for(slots: int, size: tuple[int, int], cuts: int) -> Cuts:
         along=np.empty(n),
         paths=np.empty((n, *size), np.float32),
     )
+
+
+def make_room(centre: Centre, cuts: Cuts, target: float) -> None:
+    """Have a cut, and room for another: the first is the one at the centre, whose slope is there.
+
+    It also suggests how long the first step may be.
+    """
+    memo = centre.memo
+    if memo[COUNT] == 0:
+        cuts.error[0], cuts.weight[0] = 0.0, 1.0
+        cuts.gram[0, 0] = cuts.along[0] = cuts.slope[0] @ cuts.slope[0]
+        memo[STEP] = memo[FIRST] = 0.5 * (memo[BOUND] - target) / max(cuts.along[0], 1e-300)
+        memo[COUNT] = 1
+    elif memo[COUNT] == len(cuts.error):
+        memo[COUNT] = thinned(cuts)
 
 
 def thinned(cuts: Cuts) -> int:
@@ -168,20 +182,18 @@ def bundle_steps(
 
     A trial that keeps a tenth of what the cuts promise becomes the centre (a serious step); any
     other only adds its cut (a null step). What states are worth at the centre is left behind.
+    Without cuts it only takes stock there.
     """
     price, trial, _, worth, memo = centre
     slopes, error = cuts.slope, cuts.error
-    d, n, taken = len(price), int(memo[COUNT]), 0
+    d, n, taken = len(price), whole(memo[COUNT]), 0
     swept = True  # whether `worth` is that of the centre
     if n == 0:
         for s in range(m.lo[d], m.hi[d]):
             worth[s] = m.final[s - m.lo[d]]
         sweep(m, source, price, worth)
         memo[BOUND] = claim(m, price, worth, slopes[0], cuts.paths[0])
-        if steps == 0:
-            return 0
-        begin(centre, cuts, target)
-        n = 1
+        return 0
     while taken < steps and n < len(error):
         taken += 1
         promise = propose(centre, cuts, n, target, tolerance)
@@ -195,17 +207,6 @@ def bundle_steps(
     if not swept:
         sweep(m, source, price, worth)
     return taken
-
-
-@hot
-def begin(centre: Centre, cuts: Cuts, target: float) -> None:
-    """Make the bound at the centre, whose slope is filled in, the first cut; guess a step size."""
-    memo = centre.memo
-    cuts.error[0], cuts.weight[0] = 0.0, 1.0
-    products(cuts, whole(0))
-    cuts.along[0] = cuts.gram[0, 0]
-    memo[STEP] = 0.5 * (memo[BOUND] - target) / max(cuts.along[0], 1e-300)
-    memo[FIRST] = memo[STEP]
 
 
 @hot

@@ -227,7 +227,7 @@ def free(
         root[k] = number(origin, label, s, none, count)
         if root[k] == len(origin):
             return np.nan
-        count = max(count, root[k] + 1)
+        count += root[k] == count
     offset[0], offset[1] = 0, count
     for j in range(n_slots):
         until = slots[j + 1] if j + 1 < n_slots else d
@@ -237,10 +237,10 @@ def free(
             pay[x] = old_pay[s]
             after = rested(old_idle, old_idle[s], slots[j] + 1, until)
             idle[x] = number(origin, label, after, begin, count)
-            count = max(count, idle[x] + 1)
+            count += idle[x] == count
             after = rested(old_idle, old_pull[s], slots[j] + 1, until)
             pull[x] = number(origin, label, after, begin, count)
-            count = max(count, pull[x] + 1)
+            count += pull[x] == count
             if count > len(origin):
                 return np.nan
         offset[j + 2] = count
@@ -269,7 +269,8 @@ def number(origin: StateArray, label: StateArray, s: int, begin: int, count: int
         return -1
     x = label[s]
     if begin <= x < count and origin[x] == s:
-        return int(x)
+        found: int = whole(x)
+        return found
     if count < len(origin):
         origin[count], label[s] = s, count
     return count

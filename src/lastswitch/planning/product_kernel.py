@@ -191,7 +191,8 @@ def pair(pairs: Pairs, u: int, v: int, way: float, count: int, mask: int) -> int
         if pairs.left[y] == u and pairs.right[y] == v:
             if way > pairs.reached[y]:
                 pairs.reached[y] = way
-            return int(y)
+            found: int = whole(y)  # (`int` would be compiled first)
+            return found
         place = (place + 1) & mask
     if count < len(pairs.left):
         pairs.table[place] = count

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch.planning.following import new_trail, regrets
 from lastswitch.planning.machines import Machines, Pause, minimal
 from lastswitch.planning.params import DEFAULT, SearchParams
 from lastswitch.planning.prices import Prices
@@ -197,6 +197,7 @@ def rivals(
         overlap = claims[other] @ claims[cluster]
         first = np.argsort(-overlap, kind="stable")[: params.next_arms]
     counts: dict[int, FloatArray] = {}
+    trail = new_trail(prices.machines)
     best, chosen = 0.0, None
     for i, j, shared in zip(
         one[first].tolist(), other[first].tolist(), overlap[first].tolist(), strict=True
@@ -205,7 +206,7 @@ def rivals(
             continue
         for machine in (i, j):
             if machine not in counts:
-                counts[machine] = regrets(prices, machine, prices.bound - floor)
+                counts[machine] = regrets(prices, machine, prices.bound - floor, trail, BINS)
         size = estimated(counts[i], counts[j])
         if size > params.grow_over * limit:
             continue
@@ -231,49 +232,8 @@ def estimated(one: FloatArray, other: FloatArray) -> float:
     return float((one[:, ::-1] * other.cumsum(axis=1)).sum())
 
 
-def regrets(prices: Prices, machine: int, slack: float) -> FloatArray:
-    """Return how many states of a machine there are per slot and regret, up to ``slack``."""
-    m = prices.machines
-    counts = np.zeros((m.length + 1, BINS))
-    reached = np.full(len(m.idle), -np.inf)
-    root = int(m.root[machine])
-    reached[root] = -prices.worth[root]
-    countregrets(m, prices.price, prices.worth, slack, reached, counts)
-    return counts
-
-
 def _longer(part: NDArray[Any], room: int) -> NDArray[Any]:
     """Return a copy of ``part`` with room for more at its end."""
     longer = np.empty(len(part) + room, part.dtype)
     longer[: len(part)] = part
     return longer
-
-
-@bare
-def countregrets(
-    m: Machines,
-    price: FloatArray,
-    worth: FloatArray,
-    slack: float,
-    reached: FloatArray,
-    counts: FloatArray,
-) -> None:
-    """Count the states on paths that fall short of the best by less than ``slack``, by how much.
-
-    ``reached[s]`` is the best way into a state less the best path; minus infinity where there is
-    none.
-    """
-    d, bins = len(price), counts.shape[1]
-    for t in range(d + 1):
-        for s in range(m.lo[t], m.hi[t]):
-            regret = -(reached[s] + worth[s])
-            if not regret < slack:
-                continue
-            counts[t, max(0, min(int(bins * (regret / slack)), bins - 1))] += 1.0
-            if t == d:
-                continue
-            if m.idle[s] >= 0:
-                reached[m.idle[s]] = max(reached[m.idle[s]], reached[s])
-            for a in range(m.arc[s], m.arc[s + 1]):
-                way = reached[s] + m.gain[a] - price[t]
-                reached[m.nxt[a]] = max(reached[m.nxt[a]], way)

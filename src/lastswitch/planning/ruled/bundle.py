@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._kernels import bare, bare_inner
+from lastswitch._kernels import bare, bare_inner, whole
 from lastswitch.planning.bundle import (
     BOUND,
     COUNT,
     OVER,
     Centre,
     Cuts,
-    begin,
+    make_room,
     propose,
     room_for,
     settle,
-    thinned,
 )
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.ruled.prices import (
@@ -68,8 +67,7 @@ class Bundle(Prices):
     def descend(self, target: float, steps: int) -> None:
         """Take up to ``steps`` steps, until the bound is ``target`` or hardly lower anywhere."""
         while steps > 0 and not self.exhausted:
-            if self._memo[COUNT] == len(self._cuts.error):
-                self._memo[COUNT] = thinned(self._cuts)
+            make_room(self._centre, self._cuts, target)
             steps -= bundle_steps(
                 *(self.machines, self.heard, self._descent, self._centre, self._cuts),
                 *(target, TOLERANCE, steps),
@@ -89,10 +87,11 @@ def bundle_steps(
 ) -> int:
     """Move the centre to lower bounds; return how many steps were taken before the cuts were full.
 
-    What states are worth at the centre, and what plays cost there, is left behind.
+    What states are worth at the centre, and what plays cost there, is left behind. Without cuts it
+    only takes stock there.
     """
     memo = centre.memo
-    d, n, taken = len(m.lo) - 1, int(memo[COUNT]), 0
+    d, n, taken = len(m.lo) - 1, whole(memo[COUNT]), 0
     swept = True
     if n == 0:
         for s in range(m.lo[d], m.hi[d]):
@@ -103,10 +102,7 @@ def bundle_steps(
         for c in range(len(descent.price)):
             descent.trial[c] = descent.price[c]
         memo[BOUND] = cut(m, h, descent, cuts, 0)
-        if steps == 0:
-            return 0
-        begin(centre, cuts, target)
-        n = 1
+        return 0
     while taken < steps and n < len(cuts.error):
         taken += 1
         promise = propose(centre, cuts, n, target, tolerance)
