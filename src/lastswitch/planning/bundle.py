@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare, hot, whole
+from lastswitch._kernels import at, bare, hot, put, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
-from lastswitch.planning.prices import Prices, ShareArray, claim, sweep
+from lastswitch.planning.prices import Prices, ShareArray, stock
 
 #: Entries of the memo: how many cuts there are, the step size now and at first, the bound at the
 #: centre, whether the last step was serious, and whether nothing more is to be expected.
@@ -31,7 +31,8 @@ MOST_BYTES = 1 << 25
 class Cuts(NamedTuple):
     """The cuts (first axis): slope by slot, error, weight, the slopes' products and the paths.
 
-    ``along`` is the product of each slope with the weighted mix of all.
+    ``along`` is the product of each slope with the weighted mix of all. Slopes and paths have a
+    last row that is no cut's.
     """
 
     slope: FloatArray
@@ -43,11 +44,10 @@ class Cuts(NamedTuple):
 
 
 class Centre(NamedTuple):
-    """The best prices, those on trial, the mixed slope, what states are worth; and the memo."""
+    """The best prices, those on trial, what states are worth; and the memo."""
 
     price: FloatArray
     trial: FloatArray
-    mixed: FloatArray
     worth: FloatArray
     memo: FloatArray
 
@@ -83,13 +83,12 @@ class Bundle(Prices):
         m, d = self.machines, self.machines.length
         params, descent = self.params, self.descent
         n = int(np.clip(len(m.idle) // params.states_per_cut, *params.cuts))
-        self._cuts = room_for(d, (len(m.root), d), n)
+        self._cuts = room_for(d, len(m.root) * d, n)
         self._memo = np.array([0.0, 0.0, 0.0, np.inf, 0.0, 0.0])
-        self._centre = Centre(
-            descent.price, descent.trial, descent.direction, descent.worth, self._memo
-        )
-        self._told = descent.claims
-        bundle_steps(m, descent.source, self._centre, self._cuts, 0.0, 0.0, 0)
+        self._centre = Centre(descent.price, descent.trial, descent.worth, self._memo)
+        self._told = super().claims
+        descent.trial[:] = descent.price
+        bundle_steps(m, descent.source, self._centre, self._cuts, 0.0, 0.0, 1)
 
     def slow_down(self, theta: float) -> None:
         """Do nothing: the step size finds itself."""
@@ -98,10 +97,10 @@ class Bundle(Prices):
     def claims(self) -> FloatArray:
         """How much of each slot each machine takes in the mix of paths at these prices."""
         n = int(self._memo[COUNT])
-        if n == 0:
+        if self._memo[STEP] == 0.0:
             return self._told
-        mix = self._cuts.weight[:n].astype(np.float32) @ self._cuts.paths[:n].reshape(n, -1)
-        return mix.reshape(self._cuts.paths.shape[1:]).astype(np.float64)
+        mix = self._cuts.weight[:n].astype(np.float32) @ self._cuts.paths[:n]
+        return mix.reshape(len(self.machines.root), -1).astype(np.float64)
 
     @property
     def bound(self) -> float:
@@ -124,40 +123,41 @@ class Bundle(Prices):
             )
 
 
-def room_for(slots: int, size: tuple[int, int], cuts: int) -> Cuts:
+def room_for(slots: int, size: int, cuts: int) -> Cuts:
     """Return no cuts, with room for some: prices of ``slots``, paths of this size."""
-    n = min(cuts, max(2, MOST_BYTES // (4 * size[0] * size[1] + 1)))
+    n = min(cuts, max(2, MOST_BYTES // (4 * size + 1)))
     return Cuts(
-        slope=np.empty((n, slots)),
+        slope=np.empty((n + 1, slots)),
         error=np.empty(n),
         weight=np.empty(n),
         gram=np.empty((n, n)),
         along=np.empty(n),
-        paths=np.empty((n, *size), np.float32),
+        paths=np.empty((n + 1, size), np.float32),
     )
 
 
 def make_room(centre: Centre, cuts: Cuts, target: float) -> None:
-    """Have a cut, and room for another: the first is the one at the centre, whose slope is there.
+    """Have a first step size, and room for another cut.
 
-    It also suggests how long the first step may be.
+    The first cut is the one at the centre. Its slope suggests how long the first step may be.
     """
     memo = centre.memo
-    if memo[COUNT] == 0:
-        cuts.error[0], cuts.weight[0] = 0.0, 1.0
-        cuts.gram[0, 0] = cuts.along[0] = cuts.slope[0] @ cuts.slope[0]
-        memo[STEP] = memo[FIRST] = 0.5 * (memo[BOUND] - target) / max(cuts.along[0], 1e-300)
-        memo[COUNT] = 1
+    if memo[STEP] == 0.0:
+        gap, square = memo.item(BOUND) - target, cuts.gram.item(0, 0)
+        cuts.weight[0], cuts.along[0] = 1.0, square
+        memo[STEP] = memo[FIRST] = 0.5 * gap / max(square, 1e-300)
+        memo[AGAIN], memo[OVER] = 0.0, not gap > 0.0
     elif memo[COUNT] == len(cuts.error):
         memo[COUNT] = thinned(cuts)
 
 
 def thinned(cuts: Cuts) -> int:
     """Drop the cuts without weight; if there is none, fold all into their mix. Return how many."""
+    n = len(cuts.error)
     keep = np.flatnonzero(cuts.weight > WEIGHTLESS)
-    if len(keep) == len(cuts.error):
-        cuts.paths[0] = np.tensordot(cuts.weight, cuts.paths, 1)
-        cuts.slope[0] = cuts.weight @ cuts.slope
+    if len(keep) == n:
+        cuts.paths[0] = cuts.weight @ cuts.paths[:n]
+        cuts.slope[0] = cuts.weight @ cuts.slope[:n]
         cuts.error[0] = cuts.weight @ cuts.error
         cuts.gram[0, 0] = cuts.along[0] = cuts.slope[0] @ cuts.slope[0]
         cuts.weight[0], keep = 1.0, keep[:1]
@@ -181,31 +181,21 @@ def bundle_steps(
     """Move the centre to lower bounds; return how many steps were taken before the cuts were full.
 
     A trial that keeps a tenth of what the cuts promise becomes the centre (a serious step); any
-    other only adds its cut (a null step). What states are worth at the centre is left behind.
-    Without cuts it only takes stock there.
+    other only adds its cut (a null step). What states are worth at the centre is left behind. As
+    long as there is no cut, the trial becomes the centre.
     """
-    price, trial, _, worth, memo = centre
-    slopes, error = cuts.slope, cuts.error
-    d, n, taken = len(price), whole(memo[COUNT]), 0
-    swept = True  # whether `worth` is that of the centre
-    if n == 0:
-        for s in range(m.lo[d], m.hi[d]):
-            worth[s] = m.final[s - m.lo[d]]
-        sweep(m, source, price, worth)
-        memo[BOUND] = claim(m, price, worth, slopes[0], cuts.paths[0])
-        return 0
-    while taken < steps and n < len(error):
+    n, taken, swept = whole(at(centre.memo, COUNT)), 0, True  # whether `worth` is of the centre
+    while taken < steps and n < len(cuts.error):
         taken += 1
         promise = propose(centre, cuts, n, target, tolerance)
         if promise < 0.0:
             break
-        sweep(m, source, trial, worth)
-        bound = claim(m, trial, worth, slopes[n], cuts.paths[n])
+        bound = stock(m, source, centre.trial, centre.worth, cuts.slope[n], cuts.paths[n])
         swept = settle(centre, cuts, n, promise, bound)
         n += 1
-    memo[COUNT] = n
+    put(centre.memo, COUNT, n)
     if not swept:
-        sweep(m, source, price, worth)
+        stock(m, source, centre.price, centre.worth, cuts.slope[n], cuts.paths[n])
     return taken
 
 
@@ -215,17 +205,25 @@ def propose(centre: Centre, cuts: Cuts, n: int, target: float, tolerance: float)
 
     That is negative, and the memo says so, if hardly anything is to be expected.
     """
-    memo, mixed = centre.memo, centre.mixed
-    length = memo[STEP]
+    memo = centre.memo
+    if n == 0:
+        return 0.0
+    length, first = at(memo, STEP), at(memo, FIRST)
     weigh(cuts, n, length)
-    square, lost = mix(cuts, n, mixed)
-    gap = memo[BOUND] - target
-    if gap <= 0.0 or lost + square * max(length, memo[FIRST]) <= tolerance * gap:
-        memo[OVER] = 1.0
+    square, lost = 0.0, 0.0
+    for t in range(len(centre.price)):
+        total = 0.0
+        for k in range(n):
+            total += at(cuts.weight, k) * at(cuts.slope, k, t)
+        square += total * total
+        put(centre.trial, t, at(centre.price, t) - length * total)
+    for k in range(n):
+        lost += at(cuts.weight, k) * at(cuts.error, k)
+    gap = at(memo, BOUND) - target
+    if gap <= 0.0 or lost + square * (length if length > first else first) <= tolerance * gap:
+        put(memo, OVER, 1.0)
         return -1.0
-    for t in range(len(mixed)):
-        centre.trial[t] = centre.price[t] - length * mixed[t]
-    return float(length * square + lost)
+    return length * square + lost
 
 
 @hot
@@ -235,40 +233,40 @@ def settle(centre: Centre, cuts: Cuts, n: int, promise: float, bound: float) -> 
     It is if it keeps a tenth of what the cuts promised: then the trial is the centre.
     """
     memo, error, along = centre.memo, cuts.error, cuts.along
-    length, fall = memo[STEP], memo[BOUND] - bound
-    serious = fall >= 0.1 * promise
-    error[n], cuts.weight[n] = 0.0, 0.0
+    length, fall = at(memo, STEP), at(memo, BOUND) - bound
+    serious, lost = fall >= 0.1 * promise, 0.0
+    put(cuts.weight, n, 0.0)
+    products(cuts, n)
     if serious:
         for k in range(n):  # the slope times the way is -length * along
-            error[k] = max(error[k] - fall + length * along[k], 0.0)
+            beyond = at(error, k) - fall + length * at(along, k)
+            put(error, k, beyond if beyond > 0.0 else 0.0)
         for t in range(len(centre.price)):
-            centre.price[t] = centre.trial[t]
-        memo[BOUND] = bound
-        if fall >= 0.5 * promise:
-            memo[STEP] *= 1.6
-        elif memo[AGAIN] > 0.0:
-            memo[STEP] *= 1.3
-    products(cuts, n)
-    if not serious:
-        error[n] = max(fall - length * along[n], 0.0)
-        if error[n] > 2.0 * promise:
-            memo[STEP] *= 0.8
-    memo[AGAIN] = 1.0 if serious else 0.0
+            put(centre.price, t, at(centre.trial, t))
+        put(memo, BOUND, bound)
+        again = 1.3 if at(memo, AGAIN) > 0.0 else 1.0
+        put(memo, STEP, length * (1.6 if fall >= 0.5 * promise else again))
+    else:
+        lost = fall - length * at(along, n)
+        lost = lost if lost > 0.0 else 0.0
+        if lost > 2.0 * promise:
+            put(memo, STEP, 0.8 * length)
+    put(error, n, lost)
+    put(memo, AGAIN, 1.0 if serious else 0.0)
     return bool(serious)
 
 
 @hot
 def products(cuts: Cuts, n: int) -> None:
-    """Fill the products of the slope of cut ``n`` with those before it, and with the mix."""
+    """Fill the products of the slope of cut ``n`` with all, and with the mix of those before."""
+    along = 0.0
     for k in range(n + 1):
         total = 0.0
         for t in range(cuts.slope.shape[1]):
-            total += cuts.slope[k, t] * cuts.slope[n, t]
+            total += at(cuts.slope, k, t) * at(cuts.slope, n, t)
         cuts.gram[k, n] = cuts.gram[n, k] = total
-    along = 0.0
-    for k in range(n):
-        along += cuts.gram[n, k] * cuts.weight[k]
-    cuts.along[n] = along
+        along += total * at(cuts.weight, k)
+    put(cuts.along, n, along)
 
 
 @hot
@@ -278,41 +276,21 @@ def weigh(cuts: Cuts, n: int, length: float) -> None:
     Pairwise steps from the cut of steepest gradient (among those with weight) to the flattest;
     2 n of them, starting from the last weights, come close enough.
     """
-    gram, weight, along, error = cuts.gram, cuts.weight, cuts.along, cuts.error
+    gram, weight, along = cuts.gram, cuts.weight, cuts.along
     for _ in range(2 * n):
-        steep, flat = -1, 0
-        most, least = -np.inf, np.inf
+        steep, flat, most, least = 0, 0, -np.inf, np.inf
         for k in range(n):
-            gradient = length * along[k] + error[k]
-            if weight[k] > 0.0 and gradient > most:
+            gradient = length * at(along, k) + at(cuts.error, k)
+            if gradient > most and at(weight, k) > 0.0:
                 steep, most = k, gradient
             if gradient < least:
                 flat, least = k, gradient
-        if most - least <= 1e-12 * max(abs(most), abs(least)):
+        spread, there = most - least, at(weight, steep)
+        if spread <= 1e-12 * (abs(most) + abs(least)):
             break
-        bend = length * (gram[steep, steep] + gram[flat, flat] - 2.0 * gram[steep, flat])
-        shift = weight[steep]
-        if bend * shift > most - least:
-            shift = (most - least) / bend
-            weight[steep] -= shift
-        else:
-            weight[steep] = 0.0
-        weight[flat] += shift
+        bend = at(gram, steep, steep) + at(gram, flat, flat) - 2.0 * at(gram, steep, flat)
+        shift = there if length * bend * there <= spread else spread / (length * bend)
+        put(weight, steep, there - shift)
+        put(weight, flat, at(weight, flat) + shift)
         for k in range(n):
-            along[k] += shift * (gram[k, flat] - gram[k, steep])
-
-
-@hot
-def mix(cuts: Cuts, n: int, mixed: FloatArray) -> tuple[float, float]:
-    """Fill the mixed slope; return its square and the mixed error."""
-    square, error = 0.0, 0.0
-    for t in range(len(mixed)):
-        mixed[t] = 0.0
-    for k in range(n):
-        error += cuts.weight[k] * cuts.error[k]
-        if cuts.weight[k] > 0.0:
-            for t in range(len(mixed)):
-                mixed[t] += cuts.weight[k] * cuts.slope[k, t]
-    for t in range(len(mixed)):
-        square += mixed[t] * mixed[t]
-    return square, error
+            put(along, k, at(along, k) + shift * (at(gram, flat, k) - at(gram, steep, k)))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare, bare_inner, hot, index
+from lastswitch._kernels import at, bare, bare_inner, hot, index, put
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
@@ -22,7 +22,6 @@ from lastswitch.planning.params import DEFAULT, SearchParams
 ShareArray = NDArray[np.float32]
 
 #: Where `descend` keeps its step size, its count of steps without progress and its best bound.
-#: A negative step size stands for a new beginning, with one of that size.
 THETA, STALLS, BEST = 0, 1, 2
 
 
@@ -38,8 +37,9 @@ class Pace(NamedTuple):
 class Descent(NamedTuple):
     """The arrays of a descent: the best prices and the current ones, direction and slope by slot.
 
-    ``source`` is the state each arc leaves, ``worth`` is by state, ``claims`` and ``paths`` (those
-    of the last step) by machine and slot; ``memo`` is described above.
+    ``source`` is the state each arc leaves, ``worth`` is by state (and minus infinity at -1),
+    ``claims`` and ``paths`` (those of the last step) by machine and slot, one machine after the
+    other; ``memo`` is described above.
     """
 
     source: StateArray
@@ -81,15 +81,17 @@ class Prices:
         m, d = machines, machines.length
         self.machines, self.params = machines, params
         price = best_pays(m) if price is None else price
+        worth, size = np.empty(len(m.idle) + 1), len(m.root) * d
+        worth[-1], worth[m.lo[d] : m.hi[d]] = -np.inf, m.final
         self.descent = Descent(
             source=m.sources(),
             price=np.array(price, dtype=np.float64),
             trial=np.empty(d),
             direction=np.empty(d),
             slope=np.empty(d),
-            worth=np.empty(len(m.idle)),
-            claims=np.zeros((len(m.root), d)) if claims is None else claims.copy(),
-            paths=np.empty((len(m.root), d), np.float32),
+            worth=worth,
+            claims=np.zeros(size) if claims is None else claims.flatten(),
+            paths=np.empty(size, np.float32),
             memo=np.empty(3),
         )
         self.pace = Pace(params.patience, params.shrink, params.smallest, params.fade)
@@ -97,7 +99,9 @@ class Prices:
 
     def restart(self, theta: float = 1.0) -> None:
         """Forget the step size and the direction, and take stock at the current prices."""
-        self.descent.memo[THETA] = -theta
+        descent = self.descent
+        descent.trial[:], descent.direction[:] = descent.price, 0.0
+        descent.memo[:] = theta, 0.0, np.inf
         self.descend(np.inf, 1)
 
     def slow_down(self, theta: float) -> None:
@@ -112,13 +116,13 @@ class Prices:
 
     @property
     def worth(self) -> FloatArray:
-        """What each state is worth at these prices."""
+        """What each state is worth at these prices; the last entry is that of -1, no state."""
         return self.descent.worth
 
     @property
     def claims(self) -> FloatArray:
         """How often, of late, each machine claimed each slot."""
-        return self.descent.claims
+        return self.descent.claims.reshape(len(self.machines.root), -1)
 
     @property
     def bound(self) -> float:
@@ -165,118 +169,106 @@ def descend(target: float, steps: int, *parts: Any) -> None:
     Deflected Polyak steps: theta (L - target) / |dir|^2 along dir = g + beta dir, the deflection
     undoing the part of the old direction that points against the new subgradient. After
     ``patience`` steps without progress theta shrinks and the search goes back to the best prices.
-    A last sweep, unless the best prices were the last, leaves their ``worth``. A negative count of
-    stalls means: stop. A negative theta means: begin anew at the best prices.
+    A last look, unless the best prices were the last, leaves their ``worth``. A negative count of
+    stalls means: stop.
 
     The ``parts`` are those of machines, a descent and a pace, in turn.
     """
     m, descent, pace = Machines(*parts[:9]), Descent(*parts[9:18]), Pace(*parts[18:])
-    price, trial, memo = descent.price, descent.trial, descent.memo
-    d = len(price)
-    theta, stalls, lowest = memo[THETA], memo[STALLS], memo[BEST]
-    if theta < 0.0:
-        theta, stalls, lowest = -theta, 0.0, np.inf
-        for t in range(d):
-            trial[t], descent.direction[t] = price[t], 0.0
-    for s in range(m.lo[d], m.hi[d]):
-        descent.worth[s] = m.final[s - m.lo[d]]
+    price, trial, claims, paths = descent.price, descent.trial, descent.claims, descent.paths
+    theta, stalls, lowest = descent.memo[THETA], descent.memo[STALLS], descent.memo[BEST]
     swept = False  # whether `worth` is that of the best prices
-    for step in range(steps + 1):
-        last = step == steps or stalls < 0.0
-        if last and swept:
-            break
-        sweep(m, descent.source, price if last else trial, descent.worth)
-        if last:
-            break
-        bound = claim(m, trial, descent.worth, descent.slope, descent.paths)
-        for i in range(len(m.root)):
-            for t in range(d):
-                descent.claims[i, t] *= pace.fade
-                descent.claims[i, t] += (1.0 - pace.fade) * descent.paths[i, t]
+    while steps > 0 and stalls >= 0.0:
+        steps -= 1
+        bound = stock(m, descent.source, trial, descent.worth, descent.slope, paths)
+        for k in range(len(claims)):
+            put(claims, k, pace.fade * at(claims, k) + (1.0 - pace.fade) * at(paths, k))
         stalls += 1.0
         swept = bound < lowest
         if swept:
             if bound < lowest - 1e-6 * abs(lowest - target):
                 stalls = 0.0
             lowest = bound
-            for t in range(d):
-                price[t] = trial[t]
-        stalled = stalls >= pace.patience
-        if stalled:
-            stalls = 0.0
+            for t in range(len(price)):
+                put(price, t, at(trial, t))
+        back = stalls >= pace.patience
+        if back:
             theta *= pace.shrink
-        over = lowest <= target or theta < pace.smallest
-        # With every slot claimed once, the bound is the value of a block: it cannot go lower.
-        if over or not move(descent, theta * (bound - target), stalled):
+        if lowest <= target or theta < pace.smallest:
             stalls = -1.0
-    memo[THETA], memo[STALLS], memo[BEST] = theta, 0.0, lowest
+        elif back:
+            stalls = 0.0
+            for t in range(len(price)):
+                put(trial, t, at(price, t))
+                put(descent.direction, t, 0.0)
+        # With every slot claimed once, the bound is the value of a block: it cannot go lower.
+        elif not move(descent.slope, descent.direction, trial, theta * (bound - target)):
+            stalls = -1.0
+    if not swept:
+        stock(m, descent.source, price, descent.worth, descent.slope, paths)
+    descent.memo[THETA], descent.memo[STALLS], descent.memo[BEST] = theta, 0.0, lowest
 
 
 @bare_inner
-def sweep(m: Machines, source: StateArray, at: FloatArray, worth: FloatArray) -> None:
-    """Fill the worth of every state at the prices ``at``, from the last slot back.
-
-    First that of idling, then arc by arc: a loop over the arcs of each state, of which there are
-    one here and three there, would take the processor by surprise, and several times as long.
-    """
-    for t in range(len(at) - 1, -1, -1):
-        cost, begin, end = at[t], index(m.lo[t]), index(m.hi[t])
-        for s in range(begin, end):
-            after = m.idle[s]
-            rest = worth[index(after if after >= 0 else 0)]
-            worth[s] = rest if after >= 0 else -np.inf
-        for a in range(index(m.arc[begin]), index(m.arc[end])):
-            s, v = index(source[a]), m.gain[a] - cost + worth[index(m.nxt[a])]
-            best = worth[s]
-            worth[s] = v if v > best else best
-
-
-@bare_inner
-def claim(
-    m: Machines, at: FloatArray, worth: FloatArray, slope: FloatArray, paths: ShareArray
+def stock(
+    m: Machines,
+    source: StateArray,
+    price: FloatArray,
+    worth: FloatArray,
+    slope: FloatArray,
+    paths: ShareArray,
 ) -> float:
-    """Follow every machine's best path; fill slope and paths, and return the bound."""
-    d = len(at)
-    bound = 0.0
+    """Fill the worth of every state, and slope and paths of the best paths; return the bound.
+
+    From the last slot back, the worth first is that of idling; then it grows arc by arc: a loop
+    over the arcs of each state, of which there are one here and three there, would take the
+    processor by surprise, and several times as long.
+    """
+    d, bound, k = len(price), 0.0, 0
+    for t in range(d - 1, -1, -1):
+        cost, begin, end = at(price, t), index(at(m.lo, t)), index(at(m.hi, t))
+        for s in range(begin, end):
+            worth[s] = worth[m.idle[s]]
+        for a in range(index(at(m.arc, begin)), index(at(m.arc, end))):
+            s, v = at(source, a), at(m.gain, a) - cost + at(worth, at(m.nxt, a))
+            best = at(worth, s)
+            put(worth, s, v if v > best else best)
     for t in range(d):
-        bound += at[t]
-        slope[t] = 1.0
+        bound += at(price, t)
+        put(slope, t, 1.0)
     for i in range(len(m.root)):
-        s = m.root[i]
-        bound += worth[s]
+        s = at(m.root, i)
+        bound += at(worth, s)
         for t in range(d):
-            paths[i, t] = 0.0
-            if m.idle[s] >= 0 and worth[m.idle[s]] == worth[s]:
-                s = m.idle[s]
-                continue
-            slope[t] -= 1.0
-            paths[i, t] = 1.0
-            for a in range(m.arc[s], m.arc[s + 1]):
-                if m.gain[a] - at[t] + worth[m.nxt[a]] == worth[s]:
-                    s = m.nxt[a]
-                    break
+            best, after, pulled = at(worth, s), at(m.idle, s), np.float32(0.0)
+            if after < 0 or at(worth, after) != best:
+                pulled = np.float32(1.0)
+                put(slope, t, at(slope, t) - 1.0)
+                for a in range(at(m.arc, s), at(m.arc, s + 1)):
+                    after = at(m.nxt, a)
+                    if at(m.gain, a) - at(price, t) + at(worth, after) == best:
+                        break
+            put(paths, k, pulled)
+            s = after
+            k += 1
     return bound
 
 
 @hot
-def move(descent: Descent, reach: float, back: bool) -> bool:
-    """Move the trial prices by ``reach`` / |dir|^2 along the direction, or go back to the best.
-
-    Return whether there is any slope.
-    """
-    price, trial, slope, direction = descent.price, descent.trial, descent.slope, descent.direction
+def move(slope: FloatArray, direction: FloatArray, trial: FloatArray, reach: float) -> bool:
+    """Move the trial prices by ``reach`` / |dir|^2 along the direction; tell if there is a slope."""
     square, dot, norm, length = 0.0, 0.0, 0.0, 0.0
-    for t in range(len(price)):
-        square += slope[t] * slope[t]
-        dot += slope[t] * direction[t]
-        norm += direction[t] * direction[t]
+    for t in range(len(slope)):
+        down, way = at(slope, t), at(direction, t)
+        square += down * down
+        dot += down * way
+        norm += way * way
     beta = -1.5 * dot / norm if dot < 0.0 else 0.0
-    for t in range(len(price)):
-        direction[t] = slope[t] + beta * direction[t]
-        length += direction[t] * direction[t]
+    for t in range(len(slope)):
+        way = at(slope, t) + beta * at(direction, t)
+        put(direction, t, way)
+        length += way * way
     pace = reach / length if length > 0.0 else 0.0
-    for t in range(len(price)):
-        trial[t] -= pace * direction[t]
-        if back:
-            trial[t], direction[t] = price[t], 0.0
+    for t in range(len(slope)):
+        put(trial, t, at(trial, t) - pace * at(direction, t))
     return square > 0.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._kernels import bare, bare_inner, whole
+from lastswitch._kernels import at, bare, bare_inner, put, whole
 from lastswitch.planning.bundle import (
     BOUND,
     COUNT,
@@ -44,12 +44,11 @@ class Bundle(Prices):
     def restart(self, theta: float = 1.0) -> None:
         """Forget the cuts and the step size, and take stock at the current prices."""
         descent = self._descent
-        self._cuts = room_for(len(descent.price), (0, 0), CUTS)
+        self._cuts = room_for(len(descent.price), 0, CUTS)
         self._memo = np.array([0.0, 0.0, 0.0, np.inf, 0.0, 0.0])
-        self._centre = Centre(
-            descent.price, descent.trial, descent.direction, descent.worth, self._memo
-        )
-        bundle_steps(self.machines, self.heard, descent, self._centre, self._cuts, 0.0, 0.0, 0)
+        self._centre = Centre(descent.price, descent.trial, descent.worth, self._memo)
+        descent.trial[:] = descent.price
+        bundle_steps(self.machines, self.heard, descent, self._centre, self._cuts, 0.0, 0.0, 1)
 
     def slow_down(self, theta: float) -> None:
         """Do nothing: the step size finds itself."""
@@ -87,22 +86,10 @@ def bundle_steps(
 ) -> int:
     """Move the centre to lower bounds; return how many steps were taken before the cuts were full.
 
-    What states are worth at the centre, and what plays cost there, is left behind. Without cuts it
-    only takes stock there.
+    What states are worth at the centre, and what plays cost there, is left behind. As long as there
+    is no cut, the trial becomes the centre.
     """
-    memo = centre.memo
-    d, n, taken = len(m.lo) - 1, whole(memo[COUNT]), 0
-    swept = True
-    if n == 0:
-        for s in range(m.lo[d], m.hi[d]):
-            descent.worth[s] = m.final[s - m.lo[d]]
-        for k in range(len(h.root)):
-            for s in range(h.offset[k, d], h.offset[k, d + 1]):
-                descent.memory[s] = 0.0
-        for c in range(len(descent.price)):
-            descent.trial[c] = descent.price[c]
-        memo[BOUND] = cut(m, h, descent, cuts, 0)
-        return 0
+    n, taken, swept = whole(at(centre.memo, COUNT)), 0, True
     while taken < steps and n < len(cuts.error):
         taken += 1
         promise = propose(centre, cuts, n, target, tolerance)
@@ -111,7 +98,7 @@ def bundle_steps(
         bound = cut(m, h, descent, cuts, n)
         swept = settle(centre, cuts, n, promise, bound)
         n += 1
-    memo[COUNT] = n
+    put(centre.memo, COUNT, n)
     if not swept:
         sweep(m, h, descent.price, descent)
     return taken

@@ -88,12 +88,14 @@ class Prices:
             price = np.zeros(columns)
             price[:d] = FIRST_SHARE * np.maximum(best_pays(machines), heard.silence)
         self.machines, self.heard = machines, heard
+        worth = np.zeros(len(machines.idle))
+        worth[machines.lo[d] : machines.hi[d]] = machines.final
         self._descent = Descent(
             price=np.array(price, dtype=np.float64),
             trial=np.empty(columns),
             direction=np.empty(columns),
             slope=np.empty(columns),
-            worth=np.zeros(len(machines.idle)),
+            worth=worth,
             memory=np.zeros(len(heard.after)),
             cost=np.zeros((d, kinds)),
             heard=np.zeros(heard.after.shape[1]),
@@ -164,22 +166,11 @@ def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) 
     the best prices; a last sweep leaves the worth of those.
     """
     price, trial, memo = descent.price, descent.trial, descent.memo
-    d = len(m.lo) - 1
     theta, stalls, lowest = memo[THETA], memo[STALLS], memo[BEST]
-    for s in range(m.lo[d], m.hi[d]):
-        descent.worth[s] = m.final[s - m.lo[d]]
-    for k in range(len(h.root)):
-        for s in range(h.offset[k, d], h.offset[k, d + 1]):
-            descent.memory[s] = 0.0
     swept = False
-    for step in range(steps + 1):
-        last = step == steps or stalls < 0.0
-        if last and swept:
-            break
-        at = price if last else trial
-        sweep(m, h, at, descent)
-        if last:
-            break
+    while steps > 0 and stalls >= 0.0:
+        steps -= 1
+        sweep(m, h, trial, descent)
         bound = claim(m, h, descent)
         stalls += 1.0
         swept = bound < lowest
@@ -189,17 +180,19 @@ def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) 
             lowest = bound
             for c in range(len(price)):
                 price[c] = trial[c]
-        stalled = stalls >= PATIENCE
-        if stalled:
-            stalls = 0.0
+        back = stalls >= PATIENCE
+        if back:
             theta *= SHRINK
-        square = 0.0
-        for c in range(len(price)):
-            square += descent.slope[c] * descent.slope[c]
-        if square == 0.0 or lowest <= target or theta < SMALLEST or bound == -np.inf:
+        if bound == -np.inf or lowest <= target or theta < SMALLEST:
             stalls = -1.0
-            continue
-        move(descent, theta * (bound - target), stalled)  # type: ignore[arg-type]
+        elif back:
+            stalls = 0.0
+            for c in range(len(price)):
+                trial[c], descent.direction[c] = price[c], 0.0
+        elif not move(descent.slope, descent.direction, trial, theta * (bound - target)):
+            stalls = -1.0
+    if not swept:
+        sweep(m, h, price, descent)
     memo[THETA], memo[STALLS], memo[BEST] = theta, 0.0, lowest
 
 
