@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import ONE, bare, bare_inner, hot, index, whole
+from lastswitch._kernels import at, bare, bare_inner, hot, put, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray, Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
@@ -39,7 +39,10 @@ class Guide(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The nodes of this slot and the next in turn (first axis): states, value and bound."""
+    """The nodes of this slot and the next, one after the other: states, value and bound.
+
+    Nodes of even slots are numbered from 0 on, those of odd ones from the width on.
+    """
 
     states: StateArray
     value: FloatArray
@@ -47,7 +50,10 @@ class Nodes(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """How each node of each slot came about: from which node, by which arc, at which place."""
+    """How each node of each slot came about: from which node, by which arc, at which place.
+
+    Slot by slot, as many as the beam is wide.
+    """
 
     parent: StateArray
     taken: StateArray
@@ -87,9 +93,9 @@ class Beam:
         keys = _state_keys(1 << len(machines.idle).bit_length())
         self.guide = Guide(worth, price, np.empty(d + 1), keys, twins)
         self.nodes = Nodes(
-            np.empty((2, width, n), np.int32), np.empty((2, width)), np.empty((2, width))
+            np.empty(2 * width * n, np.int32), np.empty(2 * width), np.empty(2 * width)
         )
-        self.ways = Ways(*np.empty((3, d, width), np.int32))
+        self.ways = Ways(*np.empty((3, d * width), np.int32))
         self.found = Found(
             value=np.empty(room),
             bound=np.empty(room),
@@ -99,7 +105,7 @@ class Beam:
             place=np.empty(room, np.int32),
             table=np.empty(1 << (2 * room).bit_length(), np.int32),
         )
-        self.scratch, self.pair = np.empty(room), np.empty((2, n), np.int32)
+        self.scratch, self.pair = np.empty(room), np.empty(2 * n, np.int32)
         # Nodes of twins are compared in sorted order, which takes its time.
         work = n * (1 + n // 2) if self._alike else n
         self.cursor, self.ledger = np.array([-1, 0, 0, 0, 0, most, work, width]), np.empty(5)
@@ -132,8 +138,9 @@ class Beam:
 
     def open_bound(self) -> float:
         """Return the best bound of what this pass has not settled yet: dropped, or on the way."""
-        slot, node, nodes, candidates = self.cursor[:4]
-        ahead = self.nodes.bound[slot % 2, node:nodes], self.found.bound[:candidates]
+        slot, node, nodes, candidates = self.cursor[:4].tolist()
+        here = slot % 2 * self.cursor.item(WIDTH)
+        ahead = self.nodes.bound[here + node : here + nodes], self.found.bound[:candidates]
         return max([self.dropped, *(float(part.max()) for part in ahead if len(part))])
 
     def best(self) -> tuple[float, int]:
@@ -145,12 +152,12 @@ class Beam:
 
     def way_to(self, node: int) -> tuple[StateArray, StateArray]:
         """Return how a complete block was filled, as (machine, member) per slot."""
-        d, parent = len(self.guide.price), self.ways.parent.item
-        nodes = [node] * d
-        for t in range(d - 1, 0, -1):
-            node = nodes[t - 1] = parent(t, node)
-        at = np.arange(d), np.array(nodes)
-        place, taken = self.ways.place[at], self.ways.taken[at]
+        d, width, parent = len(self.guide.price), self.cursor.item(WIDTH), self.ways.parent.item
+        ways = [node] * d
+        for t in range(d - 1, -1, -1):
+            ways[t] = way = t * width + node % width
+            node = parent(way)
+        place, taken = self.ways.place[ways], self.ways.taken[ways]
         return self._identities(place, taken), self.machines.who[taken]
 
     def _identities(self, place: StateArray, taken: StateArray) -> StateArray:
@@ -187,55 +194,64 @@ def advance(budget: int, *parts: Any) -> bool:
     m, guide, nodes = Machines(*parts[:9]), Guide(*parts[9:14]), Nodes(*parts[14:17])
     ways, found = Ways(*parts[17:20]), Found(*parts[20:27])
     scratch, pair, cursor, ledger = parts[27:]
-    d, width, room = len(ways.parent), cursor[WIDTH], len(found.bound)
-    t, node, n_nodes = cursor[SLOT], cursor[NODE], cursor[NODES]
-    count, places, most_children = cursor[CANDIDATES], cursor[PLACES], cursor[CHILDREN]
+    d, width, room = len(guide.price), at(cursor, WIDTH), len(found.bound)
+    t, node, n_nodes = at(cursor, SLOT), at(cursor, NODE), at(cursor, NODES)
+    count, places, children = at(cursor, CANDIDATES), at(cursor, PLACES), at(cursor, CHILDREN)
     if t < 0:
         t, node, n_nodes, count = 0, 0, 1, 0
-        guide.ahead[d] = 0.0
+        put(guide.ahead, d, 0.0)
         for u in range(d, 0, -1):
-            guide.ahead[u - 1] = guide.ahead[u] + guide.price[u - 1]
+            put(guide.ahead, u - 1, at(guide.ahead, u) + at(guide.price, u - 1))
         for i in range(len(m.root)):
-            nodes.states[0, 0, i] = m.root[i]
-        nodes.value[0, 0], nodes.bound[0, 0] = 0.0, np.inf
-        ledger[DROPPED] = ledger[CUT] = -np.inf
+            put(nodes.states, i, at(m.root, i))
+        put(nodes.value, 0, 0.0)
+        put(nodes.bound, 0, np.inf)
+        put(ledger, DROPPED, -np.inf)
+        put(ledger, CUT, -np.inf)
     while t < d:
+        here, there = (t & 1) * width, (1 - (t & 1)) * width
         if node == 0:  # a table of twice the children this slot may have, or all of it
             places = 1
-            while places < 2 * most_children * n_nodes and places < len(found.table):
+            while places < 2 * children * n_nodes and places < len(found.table):
                 places *= 2
-            for q in range(index(places)):
-                found.table[q] = -1
+            for q in range(places):
+                put(found.table, q, -1)
         while True:
             over = node == n_nodes
-            if count + most_children > room or (over and count > width):
+            if count + children > room or (over and count > width):
                 budget -= count
                 count = keep_best(count, width, 0 if over else places, found, scratch, ledger)
             if over:
                 break
             if budget <= 0:
-                cursor[SLOT], cursor[NODE], cursor[NODES] = t, node, n_nodes
-                cursor[CANDIDATES], cursor[PLACES] = count, places
+                put(cursor, SLOT, t)
+                put(cursor, NODE, node)
+                put(cursor, NODES, n_nodes)
+                put(cursor, CANDIDATES, count)
+                put(cursor, PLACES, places)
                 return False
-            budget -= cursor[WORK]
-            ledger[COMPARED] = 0.0
-            count = expand(m, guide, nodes, found, pair, ledger, t, node, count, places)
-            budget -= whole(ledger[COMPARED])
+            budget -= at(cursor, WORK)
+            put(ledger, COMPARED, 0.0)
+            p = here + node
+            count = expand(m, guide, nodes, found, pair, ledger, t, p, count, places)
+            budget -= whole(at(ledger, COMPARED))
             node += 1
-        write_out(m, guide, nodes, ways, found, t, count)
+        write_out(m, guide.twins, nodes, ways, found, t * width, there, count)
         budget -= count * len(guide.twins)
-        ledger[CUT] = -np.inf
+        put(ledger, CUT, -np.inf)
         t, n_nodes = t + 1 if count > 0 else d, count
         node, count = 0, 0
-    cursor[SLOT], cursor[NODES] = t, n_nodes
-    ledger[BEST] = -np.inf
-    for node in range(n_nodes):
-        total = 0.0
+    put(cursor, SLOT, t)
+    put(cursor, NODES, n_nodes)
+    put(ledger, BEST, -np.inf)
+    here = (d & 1) * width
+    for node in range(here, here + n_nodes):
+        total = at(nodes.value, node)
         for i in range(len(guide.twins)):
-            total += guide.worth[nodes.states[d & 1, node, i]]
-        total += nodes.value[d & 1, node]
-        if total > ledger[BEST]:
-            ledger[BEST], cursor[NODE] = total, node
+            total += at(guide.worth, at(nodes.states, node * len(guide.twins) + i))
+        if total > at(ledger, BEST):
+            put(ledger, BEST, total)
+            put(cursor, NODE, node)
     return True
 
 
@@ -252,55 +268,56 @@ def expand(
     count: int,
     places: int,
 ) -> int:
-    """Add the children of node ``p`` of slot ``t`` to the candidates; return how many these are."""
-    here, twins, worth, keys = nodes.states[t & 1], guide.twins, guide.worth, guide.keys
-    state, earned, most = here[p], nodes.value[t & 1, p], nodes.bound[t & 1, p]
-    floor, mask, n = ledger[FLOOR], index(places) - ONE, index(len(twins))
+    """Add the children of node ``p``, in slot ``t``, to the candidates; return their number."""
+    twins, worth, keys = guide.twins, guide.worth, guide.keys
+    begin, earned, most = p * len(twins), at(nodes.value, p), at(nodes.bound, p)
     # What all machines idling would leave; a machine that cannot idle is forced.
-    rest, key, forced, n_forced = guide.ahead[t + 1], np.uint64(0), n, 0
-    for i in range(n):
-        after = m.idle[index(state[i])]
+    rest, key, forced, n_forced = at(guide.ahead, t + 1), np.uint64(0), -1, 0
+    for i in range(len(twins)):
+        after = at(m.idle, at(nodes.states, begin + i))
         if after < 0:
             forced = i
             n_forced += 1
         else:
-            rest += worth[index(after)]
-            key += keys[index(after)]
+            rest += at(worth, after)
+            key += at(keys, after)
     if n_forced > 1:
         return count
-    for i in range(n):
-        if n_forced == 1 and i != forced:
+    twin, state = -1, -1
+    for i in range(len(twins)):
+        s = at(nodes.states, begin + i)
+        like = (at(twins, i) == twin) & (s == state)  # its twin in this state has these children
+        twin, state = at(twins, i), s
+        if like | ((n_forced == 1) & (i != forced)):
             continue
-        s = index(state[i])
-        begin, end = index(m.arc[s]), index(m.arc[s + ONE])
-        if begin == end:
-            continue
-        if i > index(0) and twins[i] == twins[i - ONE] and state[i] == state[i - ONE]:
-            continue  # its twin in the same state gives the same children
         back, unkey = 0.0, np.uint64(0)
         if n_forced == 0:
-            back, unkey = worth[index(m.idle[s])], keys[index(m.idle[s])]
-        for a in range(begin, end):
-            v, after = earned + m.gain[a], m.nxt[a]
-            b = v + (rest - back + worth[index(after)])
-            if b > most:
-                b = most
-            if b <= floor:
+            back, unkey = at(worth, at(m.idle, s)), at(keys, at(m.idle, s))
+        for a in range(at(m.arc, s), at(m.arc, s + 1)):
+            v, after = earned + at(m.gain, a), at(m.nxt, a)
+            b = v + (rest - back + at(worth, after))
+            b = b if b < most else most
+            if b <= at(ledger, FLOOR):
                 continue
-            if b <= ledger[CUT]:
-                if b > ledger[DROPPED]:
-                    ledger[DROPPED] = b
+            if b <= at(ledger, CUT):
+                if b > at(ledger, DROPPED):
+                    put(ledger, DROPPED, b)
                 continue
-            k = key - unkey + keys[index(after)]
-            q = look_up(m, twins, here, found, pair, ledger, mask, k, p, i, a)
-            c = found.table[q]
+            k = key - unkey + at(keys, after)
+            q = look_up(m, twins, nodes.states, found, pair, ledger, places, k, p, i, a)
+            c = at(found.table, q)
             if c < 0:
-                c = found.table[q] = count
+                c = count
+                put(found.table, q, c)
                 count += 1
-            elif v <= found.value[c]:
+            elif v <= at(found.value, c):
                 continue
-            found.value[c], found.bound[c], found.key[c] = v, b, k
-            found.parent[c], found.taken[c], found.place[c] = p, a, i
+            put(found.value, c, v)
+            put(found.bound, c, b)
+            put(found.key, c, k)
+            put(found.parent, c, p)
+            put(found.taken, c, a)
+            put(found.place, c, i)
     return count
 
 
@@ -308,28 +325,26 @@ def expand(
 def look_up(
     m: Machines,
     twins: IntArray,
-    here: StateArray,
+    states: StateArray,
     found: Found,
     pair: StateArray,
     ledger: FloatArray,
-    mask: np.uint64,
+    places: int,
     k: np.uint64,
     p: int,
     i: int,
     a: int,
-) -> np.uint64:
+) -> int:
     """Return where in the table a child (parent, place, arc) is, or is to be put: that is empty."""
-    q = (k >> np.uint64(20)) & mask
-    while found.table[q] >= 0:
-        c = index(found.table[q])
-        if found.key[c] == k:
-            ledger[COMPARED] += len(twins)
-            if same_children(
-                *(m, twins, here, found.parent[c], found.place[c], found.taken[c]),
-                *(np.int32(p), np.int32(i), np.int32(a), pair),
-            ):
+    q: int = whole(k >> np.uint64(20)) & (places - 1)
+    while at(found.table, q) >= 0:
+        c = at(found.table, q)
+        if at(found.key, c) == k:
+            put(ledger, COMPARED, at(ledger, COMPARED) + len(twins))
+            q_p, q_i, q_a = at(found.parent, c), at(found.place, c), at(found.taken, c)
+            if same_children(m, twins, states, q_p, q_i, q_a, p, i, a, pair):
                 break
-        q = (q + ONE) & mask
+        q = (q + 1) & (places - 1)
     return q
 
 
@@ -338,28 +353,28 @@ def same_children(
     m: Machines,
     twins: IntArray,
     states: StateArray,
-    p: np.int32,
-    i: np.int32,
-    a: np.int32,
-    other_p: np.int32,
-    other_i: np.int32,
-    other_a: np.int32,
+    p: int,
+    i: int,
+    a: int,
+    other_p: int,
+    other_i: int,
+    other_a: int,
     pair: StateArray,
 ) -> bool:
     """Tell whether two candidates (parent, place, arc) leave all machines in equal states."""
-    same, left, right = True, states[p], states[other_p]
-    for j in range(len(twins)):
-        one = m.nxt[a] if j == i else m.idle[left[j]]
-        other = m.nxt[other_a] if j == other_i else m.idle[right[j]]
+    n, same = len(twins), True
+    for j in range(n):
+        one = at(m.nxt, a) if j == i else at(m.idle, at(states, p * n + j))
+        other = at(m.nxt, other_a) if j == other_i else at(m.idle, at(states, other_p * n + j))
         same &= one == other
     if same:
         return True
     # Keys are equal, so this is rare but for twins in another order.
-    child_states(m, twins, left, i, a, pair[0])
-    child_states(m, twins, right, other_i, other_a, pair[1])
+    child_states(m, twins, states, p, i, a, pair, 0)
+    child_states(m, twins, states, other_p, other_i, other_a, pair, n)
     same = True
-    for j in range(len(twins)):
-        same &= pair[0, j] == pair[1, j]
+    for j in range(n):
+        same &= at(pair, j) == at(pair, n + j)
     return same
 
 
@@ -368,29 +383,43 @@ def child_states(
     m: Machines,
     twins: IntArray,
     states: StateArray,
-    place: np.int32,
-    taken: np.int32,
+    p: int,
+    place: int,
+    taken: int,
     out: StateArray,
+    begin: int,
 ) -> None:
-    """Write the states after the machine at ``place`` took arc ``taken``; twins in sorted order."""
-    after = m.nxt[taken]
-    for i in range(len(states)):
-        s = after if i == place else m.idle[states[i]]
+    """Write the states of a node after the machine at ``place`` took arc ``taken``.
+
+    They begin at ``begin``; those of twins are in sorted order.
+    """
+    for i in range(len(twins)):
+        s = at(m.nxt, taken) if i == place else at(m.idle, at(states, p * len(twins) + i))
         j = i
-        while j > 0 and twins[j - 1] == twins[i] and out[j - 1] > s:
-            out[j] = out[j - 1]
+        while j > 0 and at(twins, j - 1) == at(twins, i) and at(out, begin + j - 1) > s:
+            put(out, begin + j, at(out, begin + j - 1))
             j -= 1
-        out[j] = s
+        put(out, begin + j, s)
 
 
 @hot
 def write_out(
-    m: Machines, guide: Guide, nodes: Nodes, ways: Ways, found: Found, t: int, count: int
+    m: Machines,
+    twins: IntArray,
+    nodes: Nodes,
+    ways: Ways,
+    found: Found,
+    way: int,
+    node: int,
+    count: int,
 ) -> None:
-    """Write the candidates out as the nodes of the slot after ``t``, and how they came about."""
-    here, there = t & 1, 1 - (t & 1)
+    """Write the candidates out as nodes of the next slot, and how they came about."""
     for j in range(count):
-        p, taken, place = found.parent[j], found.taken[j], found.place[j]
-        child_states(m, guide.twins, nodes.states[here, p], place, taken, nodes.states[there, j])
-        nodes.value[there, j], nodes.bound[there, j] = found.value[j], found.bound[j]
-        ways.parent[t, j], ways.taken[t, j], ways.place[t, j] = p, taken, place
+        p, taken, place = at(found.parent, j), at(found.taken, j), at(found.place, j)
+        to = (node + j) * len(twins)
+        child_states(m, twins, nodes.states, p, place, taken, nodes.states, to)
+        put(nodes.value, node + j, at(found.value, j))
+        put(nodes.bound, node + j, at(found.bound, j))
+        put(ways.parent, way + j, p)
+        put(ways.taken, way + j, taken)
+        put(ways.place, way + j, place)

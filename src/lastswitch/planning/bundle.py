@@ -223,7 +223,8 @@ def propose(centre: Centre, cuts: Cuts, n: int, target: float, tolerance: float)
     if gap <= 0.0 or lost + square * (length if length > first else first) <= tolerance * gap:
         put(memo, OVER, 1.0)
         return -1.0
-    return length * square + lost
+    promise: float = length * square + lost
+    return promise
 
 
 @hot

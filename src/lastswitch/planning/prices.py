@@ -256,7 +256,7 @@ def stock(
 
 @hot
 def move(slope: FloatArray, direction: FloatArray, trial: FloatArray, reach: float) -> bool:
-    """Move the trial prices by ``reach`` / |dir|^2 along the direction; tell if there is a slope."""
+    """Move the trial prices by ``reach`` / |dir|^2 along the direction; tell if it slopes."""
     square, dot, norm, length = 0.0, 0.0, 0.0, 0.0
     for t in range(len(slope)):
         down, way = at(slope, t), at(direction, t)

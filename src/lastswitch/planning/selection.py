@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import ONE, bare_inner, index
+from lastswitch._kernels import at, bare_inner, put, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import KeyArray
 
@@ -34,15 +34,17 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
     """Return the ``k``-th largest of the first ``n`` values, reordering them (quickselect)."""
     low, high = 0, n - 1
     while low < high:
-        pivot = values[(low + high) >> 1]
+        pivot = at(values, (low + high) >> 1)
         i, j = low, high
         while i <= j:
-            while values[i] > pivot:
+            while at(values, i) > pivot:
                 i += 1
-            while values[j] < pivot:
+            while at(values, j) < pivot:
                 j -= 1
             if i <= j:
-                values[i], values[j] = values[j], values[i]
+                less = at(values, i)
+                put(values, i, at(values, j))
+                put(values, j, less)
                 i += 1
                 j -= 1
         if k - 1 <= j:
@@ -51,42 +53,45 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
             low = i
         else:
             break
-    cut: float = values[k - 1]
+    cut: float = at(values, k - 1)
     return cut
 
 
 @bare_inner
 def keep_best(
     n: int, width: int, places: int, found: Found, scratch: FloatArray, ledger: FloatArray
-) -> np.int64:
+) -> int:
     """Keep the ``width`` candidates of largest bound and remember the best bound dropped.
 
     The table then holds those that are left, in ``places`` places (none: it is not needed again).
     """
-    for j in range(index(n)):
-        scratch[j] = found.bound[j]
+    for j in range(n):
+        put(scratch, j, at(found.bound, j))
     cut = kth_largest(scratch, n, width)
-    ledger[CUT] = cut
+    put(ledger, CUT, cut)
     level = width  # how many candidates exactly at the cut may stay
-    for j in range(index(n)):
-        level -= found.bound[j] > cut
-    kept = index(0)
-    for j in range(index(n)):
-        b = found.bound[j]
+    for j in range(n):
+        level -= at(found.bound, j) > cut
+    for q in range(places):
+        put(found.table, q, -1)
+    kept = 0
+    for j in range(n):
+        b = at(found.bound, j)
         if b > cut or (b == cut and level > 0):
             level -= b == cut
-            found.value[kept], found.bound[kept] = found.value[j], b
-            found.key[kept], found.parent[kept] = found.key[j], found.parent[j]
-            found.taken[kept], found.place[kept] = found.taken[j], found.place[j]
-            kept += ONE
-        elif b > ledger[DROPPED]:
-            ledger[DROPPED] = b
-    for q in range(index(places)):
-        found.table[q] = -1
-    mask = index(places) - ONE
-    for j in range(kept if places > 0 else index(0)):
-        spot = (found.key[j] >> np.uint64(20)) & mask
-        while found.table[spot] >= 0:
-            spot = (spot + ONE) & mask
-        found.table[spot] = j
-    return np.int64(kept)
+            key = at(found.key, j)
+            put(found.value, kept, at(found.value, j))
+            put(found.bound, kept, b)
+            put(found.key, kept, key)
+            put(found.parent, kept, at(found.parent, j))
+            put(found.taken, kept, at(found.taken, j))
+            put(found.place, kept, at(found.place, j))
+            if places > 0:
+                spot = whole(key >> np.uint64(20)) & (places - 1)
+                while at(found.table, spot) >= 0:
+                    spot = (spot + 1) & (places - 1)
+                put(found.table, spot, kept)
+            kept += 1
+        elif b > at(ledger, DROPPED):
+            put(ledger, DROPPED, b)
+    return kept
