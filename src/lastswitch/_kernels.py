@@ -13,13 +13,12 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba.core import types
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import lower_builtin
 
-#: Kernels turn the indices of their innermost loops into this: Numba then leaves out the test for
-#: negative ones, which halves the time of a loop that does little else. It has no sum with a signed
-#: number (that is a float), so one more is `ONE` more.
+from lastswitch._brackets import PlainCompiler
+
+#: Kernels that make arrays turn the indices of their innermost loops into this: Numba then leaves
+#: out the test for negative ones, which halves the time of a loop that does little else. It has no
+#: sum with a signed number (that is a float), so one more is `ONE` more.
 index: Any = np.uint64
 ONE: Any = np.uint64(1)
 #: Turns a number into an integer: `int` is compiled anew for each kind, and a kernel that is handed
@@ -36,6 +35,8 @@ _OPTIONS: dict[str, Any] = {
 }
 #: What those are that other kernels call: their code is part of what the callers keep on disk.
 _INNER: dict[str, Any] = _OPTIONS | {"cache": False, "no_cpython_wrapper": True}
+#: What those are compiled with, besides, that make no array.
+_BARE: dict[str, Any] = {"_nrt": False, "pipeline_class": PlainCompiler}
 _announced: set[str] = set()
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,17 +53,18 @@ def inner(function: F) -> F:
 
 
 def bare(function: F) -> F:
-    """Compile as :func:`jit`, without counting references to arrays.
+    """Compile as :func:`jit`, without counting references to arrays, and in half the time.
 
     For kernels that make no array and take named tuples of them: counting every use of a field
-    would take as long as the work itself.
+    would take as long as the work itself. A negative place is none (:mod:`lastswitch._brackets`),
+    and a variable has one type throughout.
     """
-    return cast(F, numba.njit(**_OPTIONS | {"_nrt": False})(function))
+    return cast(F, numba.njit(**_OPTIONS | _BARE)(function))
 
 
 def bare_inner(function: F) -> F:
     """Compile as :func:`inner`, for kernels that are :func:`bare`."""
-    return cast(F, numba.njit(**_INNER | {"_nrt": False})(function))
+    return cast(F, numba.njit(**_INNER | _BARE)(function))
 
 
 def hot(function: F) -> F:
@@ -70,87 +72,7 @@ def hot(function: F) -> F:
 
     A call would hand over every array in a dozen words.
     """
-    return cast(F, numba.njit(**_INNER | {"_nrt": False, "inline": "always"})(function))
-
-
-def at(array: Any, *place: Any) -> Any:
-    """Return an entry of an array; a kernel takes the place as it is, not from the end.
-
-    It is the same as ``array[place]``, of whatever integers. But a kernel need not ask whether they
-    are negative, and its compiler does not go through the two dozen things that brackets may mean,
-    again and again: kernels that read much compile a sixth sooner.
-
-    Examples
-    --------
-    >>> at(np.array([1.0, 2.0]), 1).item()
-    2.0
-    """
-    return array[place]
-
-
-def put(array: Any, place: Any, value: Any) -> None:
-    """Write an entry of a vector, as :func:`at` reads it.
-
-    Examples
-    --------
-    >>> vector = np.zeros(2)
-    >>> put(vector, 1, 0.5)
-    >>> vector
-    array([0. , 0.5])
-    """
-    array[place] = value
-
-
-@infer_global(at)
-class _At(AbstractTemplate):
-    """The type of an entry, for arrays whose entries follow each other."""
-
-    def generic(self, args: Any, kws: Any) -> Any:
-        array, *place = args
-        if isinstance(array, types.Array) and array.ndim == len(place) and array.layout == "C":
-            return signature(array.dtype, array, *map(types.unliteral, place))
-        return None
-
-
-@infer_global(put)
-class _Put(AbstractTemplate):
-    """What writing an entry takes."""
-
-    def generic(self, args: Any, kws: Any) -> Any:
-        array, place, _ = args
-        if isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C":
-            return signature(types.none, array, types.unliteral(place), array.dtype)
-        return None
-
-
-def _entry(context: Any, builder: Any, kinds: Any, array: Any, place: Any) -> Any:
-    """Return where in memory an entry is, and how its kind of number is kept there."""
-    kind, *integers = kinds
-    fields, whole_place = context.data_model_manager[kind], None
-    for axis, (integer, given) in enumerate(zip(integers, place, strict=True)):
-        step = context.cast(builder, given, integer, types.intp)
-        if whole_place is not None:
-            long = builder.extract_value(fields.get(builder, array, "shape"), axis)
-            step = builder.add(builder.mul(whole_place, long), step)
-        whole_place = step
-    data = fields.get(builder, array, "data")
-    return builder.gep(data, [whole_place], inbounds=True), context.data_model_manager[kind.dtype]
-
-
-def _read(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    where, kept = _entry(context, builder, sig.args, args[0], args[1:])
-    return kept.load_from_data_pointer(builder, where)
-
-
-def _write(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    where, kept = _entry(context, builder, sig.args[:2], args[0], args[1:2])
-    builder.store(kept.as_data(builder, args[2]), where)
-    return context.get_dummy_value()
-
-
-for _axes in (1, 2, 3):
-    lower_builtin(at, types.Array, *[types.Integer] * _axes)(_read)
-lower_builtin(put, types.Array, types.Integer, types.Any)(_write)
+    return cast(F, numba.njit(**_INNER | _BARE | {"inline": "always"})(function))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import bare, index
+from lastswitch._kernels import bare
 
 _BISECTIONS = 30
 _FAR = -1e18
@@ -46,7 +46,7 @@ def best_cycle(
             repeats += values[again - 1]
         for tau in range(1, depth + 1):
             rounds = tau + 1 + again
-            pay = values[index(streaks + tau - 1)] + repeats - (1 + again) * price
+            pay = values[streaks + tau - 1] + repeats - (1 + again) * price
             if pay > gain * rounds:
                 gain, frequency, rest, run = pay / rounds, (1.0 + again) / rounds, tau, 1 + again
     return gain, frequency, rest, run

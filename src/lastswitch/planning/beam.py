@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import at, bare, bare_inner, hot, put, whole
+from lastswitch._kernels import bare, bare_inner, hot, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray, Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
@@ -194,20 +194,20 @@ def advance(budget: int, *parts: Any) -> bool:
     m, guide, nodes = Machines(*parts[:9]), Guide(*parts[9:14]), Nodes(*parts[14:17])
     ways, found = Ways(*parts[17:20]), Found(*parts[20:27])
     scratch, pair, cursor, ledger = parts[27:]
-    d, width, room = len(guide.price), at(cursor, WIDTH), len(found.bound)
-    t, node, n_nodes = at(cursor, SLOT), at(cursor, NODE), at(cursor, NODES)
-    count, places, children = at(cursor, CANDIDATES), at(cursor, PLACES), at(cursor, CHILDREN)
+    d, width, room = len(guide.price), cursor[WIDTH], len(found.bound)
+    t, node, n_nodes = cursor[SLOT], cursor[NODE], cursor[NODES]
+    count, places, children = cursor[CANDIDATES], cursor[PLACES], cursor[CHILDREN]
     if t < 0:
         t, node, n_nodes, count = 0, 0, 1, 0
-        put(guide.ahead, d, 0.0)
+        guide.ahead[d] = 0.0
         for u in range(d, 0, -1):
-            put(guide.ahead, u - 1, at(guide.ahead, u) + at(guide.price, u - 1))
+            guide.ahead[u - 1] = guide.ahead[u] + guide.price[u - 1]
         for i in range(len(m.root)):
-            put(nodes.states, i, at(m.root, i))
-        put(nodes.value, 0, 0.0)
-        put(nodes.bound, 0, np.inf)
-        put(ledger, DROPPED, -np.inf)
-        put(ledger, CUT, -np.inf)
+            nodes.states[i] = m.root[i]
+        nodes.value[0] = 0.0
+        nodes.bound[0] = np.inf
+        ledger[DROPPED] = -np.inf
+        ledger[CUT] = -np.inf
     while t < d:
         here, there = (t & 1) * width, (1 - (t & 1)) * width
         if node == 0:  # a table of twice the children this slot may have, or all of it
@@ -215,7 +215,7 @@ def advance(budget: int, *parts: Any) -> bool:
             while places < 2 * children * n_nodes and places < len(found.table):
                 places *= 2
             for q in range(places):
-                put(found.table, q, -1)
+                found.table[q] = -1
         while True:
             over = node == n_nodes
             if count + children > room or (over and count > width):
@@ -224,34 +224,34 @@ def advance(budget: int, *parts: Any) -> bool:
             if over:
                 break
             if budget <= 0:
-                put(cursor, SLOT, t)
-                put(cursor, NODE, node)
-                put(cursor, NODES, n_nodes)
-                put(cursor, CANDIDATES, count)
-                put(cursor, PLACES, places)
+                cursor[SLOT] = t
+                cursor[NODE] = node
+                cursor[NODES] = n_nodes
+                cursor[CANDIDATES] = count
+                cursor[PLACES] = places
                 return False
-            budget -= at(cursor, WORK)
-            put(ledger, COMPARED, 0.0)
+            budget -= cursor[WORK]
+            ledger[COMPARED] = 0.0
             p = here + node
             count = expand(m, guide, nodes, found, pair, ledger, t, p, count, places)
-            budget -= whole(at(ledger, COMPARED))
+            budget -= whole(ledger[COMPARED])
             node += 1
         write_out(m, guide.twins, nodes, ways, found, t * width, there, count)
         budget -= count * len(guide.twins)
-        put(ledger, CUT, -np.inf)
+        ledger[CUT] = -np.inf
         t, n_nodes = t + 1 if count > 0 else d, count
         node, count = 0, 0
-    put(cursor, SLOT, t)
-    put(cursor, NODES, n_nodes)
-    put(ledger, BEST, -np.inf)
+    cursor[SLOT] = t
+    cursor[NODES] = n_nodes
+    ledger[BEST] = -np.inf
     here = (d & 1) * width
     for node in range(here, here + n_nodes):
-        total = at(nodes.value, node)
+        total = nodes.value[node]
         for i in range(len(guide.twins)):
-            total += at(guide.worth, at(nodes.states, node * len(guide.twins) + i))
-        if total > at(ledger, BEST):
-            put(ledger, BEST, total)
-            put(cursor, NODE, node)
+            total += guide.worth[nodes.states[node * len(guide.twins) + i]]
+        if total > ledger[BEST]:
+            ledger[BEST] = total
+            cursor[NODE] = node
     return True
 
 
@@ -270,54 +270,54 @@ def expand(
 ) -> int:
     """Add the children of node ``p``, in slot ``t``, to the candidates; return their number."""
     twins, worth, keys = guide.twins, guide.worth, guide.keys
-    begin, earned, most = p * len(twins), at(nodes.value, p), at(nodes.bound, p)
+    begin, earned, most = p * len(twins), nodes.value[p], nodes.bound[p]
     # What all machines idling would leave; a machine that cannot idle is forced.
-    rest, key, forced, n_forced = at(guide.ahead, t + 1), np.uint64(0), -1, 0
+    rest, key, forced, n_forced = guide.ahead[t + 1], np.uint64(0), -1, 0
     for i in range(len(twins)):
-        after = at(m.idle, at(nodes.states, begin + i))
+        after = m.idle[nodes.states[begin + i]]
         if after < 0:
             forced = i
             n_forced += 1
         else:
-            rest += at(worth, after)
-            key += at(keys, after)
+            rest += worth[after]
+            key += keys[after]
     if n_forced > 1:
         return count
     twin, state = -1, -1
     for i in range(len(twins)):
-        s = at(nodes.states, begin + i)
-        like = (at(twins, i) == twin) & (s == state)  # its twin in this state has these children
-        twin, state = at(twins, i), s
+        s = nodes.states[begin + i]
+        like = (twins[i] == twin) & (s == state)  # its twin in this state has these children
+        twin, state = twins[i], s
         if like | ((n_forced == 1) & (i != forced)):
             continue
         back, unkey = 0.0, np.uint64(0)
         if n_forced == 0:
-            back, unkey = at(worth, at(m.idle, s)), at(keys, at(m.idle, s))
-        for a in range(at(m.arc, s), at(m.arc, s + 1)):
-            v, after = earned + at(m.gain, a), at(m.nxt, a)
-            b = v + (rest - back + at(worth, after))
+            back, unkey = worth[m.idle[s]], keys[m.idle[s]]
+        for a in range(m.arc[s], m.arc[s + 1]):
+            v, after = earned + m.gain[a], m.nxt[a]
+            b = v + (rest - back + worth[after])
             b = b if b < most else most
-            if b <= at(ledger, FLOOR):
+            if b <= ledger[FLOOR]:
                 continue
-            if b <= at(ledger, CUT):
-                if b > at(ledger, DROPPED):
-                    put(ledger, DROPPED, b)
+            if b <= ledger[CUT]:
+                if b > ledger[DROPPED]:
+                    ledger[DROPPED] = b
                 continue
-            k = key - unkey + at(keys, after)
+            k = key - unkey + keys[after]
             q = look_up(m, twins, nodes.states, found, pair, ledger, places, k, p, i, a)
-            c = at(found.table, q)
+            c = found.table[q]
             if c < 0:
                 c = count
-                put(found.table, q, c)
+                found.table[q] = c
                 count += 1
-            elif v <= at(found.value, c):
+            elif v <= found.value[c]:
                 continue
-            put(found.value, c, v)
-            put(found.bound, c, b)
-            put(found.key, c, k)
-            put(found.parent, c, p)
-            put(found.taken, c, a)
-            put(found.place, c, i)
+            found.value[c] = v
+            found.bound[c] = b
+            found.key[c] = k
+            found.parent[c] = p
+            found.taken[c] = a
+            found.place[c] = i
     return count
 
 
@@ -337,11 +337,11 @@ def look_up(
 ) -> int:
     """Return where in the table a child (parent, place, arc) is, or is to be put: that is empty."""
     q: int = whole(k >> np.uint64(20)) & (places - 1)
-    while at(found.table, q) >= 0:
-        c = at(found.table, q)
-        if at(found.key, c) == k:
-            put(ledger, COMPARED, at(ledger, COMPARED) + len(twins))
-            q_p, q_i, q_a = at(found.parent, c), at(found.place, c), at(found.taken, c)
+    while found.table[q] >= 0:
+        c = found.table[q]
+        if found.key[c] == k:
+            ledger[COMPARED] = ledger[COMPARED] + len(twins)
+            q_p, q_i, q_a = whole(found.parent[c]), whole(found.place[c]), whole(found.taken[c])
             if same_children(m, twins, states, q_p, q_i, q_a, p, i, a, pair):
                 break
         q = (q + 1) & (places - 1)
@@ -364,17 +364,17 @@ def same_children(
     """Tell whether two candidates (parent, place, arc) leave all machines in equal states."""
     n, same = len(twins), True
     for j in range(n):
-        one = at(m.nxt, a) if j == i else at(m.idle, at(states, p * n + j))
-        other = at(m.nxt, other_a) if j == other_i else at(m.idle, at(states, other_p * n + j))
+        one = m.nxt[a] if j == i else m.idle[states[p * n + j]]
+        other = m.nxt[other_a] if j == other_i else m.idle[states[other_p * n + j]]
         same &= one == other
     if same:
         return True
     # Keys are equal, so this is rare but for twins in another order.
-    child_states(m, twins, states, p, i, a, pair, 0)
+    child_states(m, twins, states, p, i, a, pair, whole(0))
     child_states(m, twins, states, other_p, other_i, other_a, pair, n)
     same = True
     for j in range(n):
-        same &= at(pair, j) == at(pair, n + j)
+        same &= pair[j] == pair[n + j]
     return same
 
 
@@ -394,12 +394,12 @@ def child_states(
     They begin at ``begin``; those of twins are in sorted order.
     """
     for i in range(len(twins)):
-        s = at(m.nxt, taken) if i == place else at(m.idle, at(states, p * len(twins) + i))
+        s = m.nxt[taken] if i == place else m.idle[states[p * len(twins) + i]]
         j = i
-        while j > 0 and at(twins, j - 1) == at(twins, i) and at(out, begin + j - 1) > s:
-            put(out, begin + j, at(out, begin + j - 1))
+        while j > 0 and twins[j - 1] == twins[i] and out[begin + j - 1] > s:
+            out[begin + j] = out[begin + j - 1]
             j -= 1
-        put(out, begin + j, s)
+        out[begin + j] = s
 
 
 @hot
@@ -415,11 +415,11 @@ def write_out(
 ) -> None:
     """Write the candidates out as nodes of the next slot, and how they came about."""
     for j in range(count):
-        p, taken, place = at(found.parent, j), at(found.taken, j), at(found.place, j)
+        p, taken, place = whole(found.parent[j]), whole(found.taken[j]), whole(found.place[j])
         to = (node + j) * len(twins)
         child_states(m, twins, nodes.states, p, place, taken, nodes.states, to)
-        put(nodes.value, node + j, at(found.value, j))
-        put(nodes.bound, node + j, at(found.bound, j))
-        put(ways.parent, way + j, p)
-        put(ways.taken, way + j, taken)
-        put(ways.place, way + j, place)
+        nodes.value[node + j] = found.value[j]
+        nodes.bound[node + j] = found.bound[j]
+        ways.parent[way + j] = p
+        ways.taken[way + j] = taken
+        ways.place[way + j] = place

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import at, bare, hot, put, whole
+from lastswitch._kernels import bare, hot, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.prices import Prices, ShareArray, stock
@@ -184,7 +184,7 @@ def bundle_steps(
     other only adds its cut (a null step). What states are worth at the centre is left behind. As
     long as there is no cut, the trial becomes the centre.
     """
-    n, taken, swept = whole(at(centre.memo, COUNT)), 0, True  # whether `worth` is of the centre
+    n, taken, swept = whole(centre.memo[COUNT]), 0, True  # whether `worth` is of the centre
     while taken < steps and n < len(cuts.error):
         taken += 1
         promise = propose(centre, cuts, n, target, tolerance)
@@ -193,7 +193,7 @@ def bundle_steps(
         bound = stock(m, source, centre.trial, centre.worth, cuts.slope[n], cuts.paths[n])
         swept = settle(centre, cuts, n, promise, bound)
         n += 1
-    put(centre.memo, COUNT, n)
+    centre.memo[COUNT] = n
     if not swept:
         stock(m, source, centre.price, centre.worth, cuts.slope[n], cuts.paths[n])
     return taken
@@ -208,20 +208,20 @@ def propose(centre: Centre, cuts: Cuts, n: int, target: float, tolerance: float)
     memo = centre.memo
     if n == 0:
         return 0.0
-    length, first = at(memo, STEP), at(memo, FIRST)
+    length, first = memo[STEP], memo[FIRST]
     weigh(cuts, n, length)
     square, lost = 0.0, 0.0
     for t in range(len(centre.price)):
         total = 0.0
         for k in range(n):
-            total += at(cuts.weight, k) * at(cuts.slope, k, t)
+            total += cuts.weight[k] * cuts.slope[k, t]
         square += total * total
-        put(centre.trial, t, at(centre.price, t) - length * total)
+        centre.trial[t] = centre.price[t] - length * total
     for k in range(n):
-        lost += at(cuts.weight, k) * at(cuts.error, k)
-    gap = at(memo, BOUND) - target
+        lost += cuts.weight[k] * cuts.error[k]
+    gap = memo[BOUND] - target
     if gap <= 0.0 or lost + square * (length if length > first else first) <= tolerance * gap:
-        put(memo, OVER, 1.0)
+        memo[OVER] = 1.0
         return -1.0
     promise: float = length * square + lost
     return promise
@@ -234,26 +234,26 @@ def settle(centre: Centre, cuts: Cuts, n: int, promise: float, bound: float) -> 
     It is if it keeps a tenth of what the cuts promised: then the trial is the centre.
     """
     memo, error, along = centre.memo, cuts.error, cuts.along
-    length, fall = at(memo, STEP), at(memo, BOUND) - bound
+    length, fall = memo[STEP], memo[BOUND] - bound
     serious, lost = fall >= 0.1 * promise, 0.0
-    put(cuts.weight, n, 0.0)
+    cuts.weight[n] = 0.0
     products(cuts, n)
     if serious:
         for k in range(n):  # the slope times the way is -length * along
-            beyond = at(error, k) - fall + length * at(along, k)
-            put(error, k, beyond if beyond > 0.0 else 0.0)
+            beyond = error[k] - fall + length * along[k]
+            error[k] = beyond if beyond > 0.0 else 0.0
         for t in range(len(centre.price)):
-            put(centre.price, t, at(centre.trial, t))
-        put(memo, BOUND, bound)
-        again = 1.3 if at(memo, AGAIN) > 0.0 else 1.0
-        put(memo, STEP, length * (1.6 if fall >= 0.5 * promise else again))
+            centre.price[t] = centre.trial[t]
+        memo[BOUND] = bound
+        again = 1.3 if memo[AGAIN] > 0.0 else 1.0
+        memo[STEP] = length * (1.6 if fall >= 0.5 * promise else again)
     else:
-        lost = fall - length * at(along, n)
+        lost = fall - length * along[n]
         lost = lost if lost > 0.0 else 0.0
         if lost > 2.0 * promise:
-            put(memo, STEP, 0.8 * length)
-    put(error, n, lost)
-    put(memo, AGAIN, 1.0 if serious else 0.0)
+            memo[STEP] = 0.8 * length
+    error[n] = lost
+    memo[AGAIN] = 1.0 if serious else 0.0
     return bool(serious)
 
 
@@ -264,10 +264,10 @@ def products(cuts: Cuts, n: int) -> None:
     for k in range(n + 1):
         total = 0.0
         for t in range(cuts.slope.shape[1]):
-            total += at(cuts.slope, k, t) * at(cuts.slope, n, t)
+            total += cuts.slope[k, t] * cuts.slope[n, t]
         cuts.gram[k, n] = cuts.gram[n, k] = total
-        along += total * at(cuts.weight, k)
-    put(cuts.along, n, along)
+        along += total * cuts.weight[k]
+    cuts.along[n] = along
 
 
 @hot
@@ -281,17 +281,17 @@ def weigh(cuts: Cuts, n: int, length: float) -> None:
     for _ in range(2 * n):
         steep, flat, most, least = 0, 0, -np.inf, np.inf
         for k in range(n):
-            gradient = length * at(along, k) + at(cuts.error, k)
-            if gradient > most and at(weight, k) > 0.0:
+            gradient = length * along[k] + cuts.error[k]
+            if gradient > most and weight[k] > 0.0:
                 steep, most = k, gradient
             if gradient < least:
                 flat, least = k, gradient
-        spread, there = most - least, at(weight, steep)
+        spread, there = most - least, weight[steep]
         if spread <= 1e-12 * (abs(most) + abs(least)):
             break
-        bend = at(gram, steep, steep) + at(gram, flat, flat) - 2.0 * at(gram, steep, flat)
+        bend = gram[steep, steep] + gram[flat, flat] - 2.0 * gram[steep, flat]
         shift = there if length * bend * there <= spread else spread / (length * bend)
-        put(weight, steep, there - shift)
-        put(weight, flat, at(weight, flat) + shift)
+        weight[steep] = there - shift
+        weight[flat] = weight[flat] + shift
         for k in range(n):
-            put(along, k, at(along, k) + shift * (at(gram, flat, k) - at(gram, steep, k)))
+            along[k] = along[k] + shift * (gram[flat, k] - gram[steep, k])

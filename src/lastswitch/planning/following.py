@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import ONE, bare, bare_inner, index
+from lastswitch._kernels import bare, bare_inner
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines, Pause
 from lastswitch.planning.prices import Prices
@@ -115,20 +115,20 @@ def follow(
         least_idle, least_pull = -limit[IDLE, t], -limit[PULL, t]
         first[t + 1], last[t + 1] = len(worth), -1
         budget -= last[t] - first[t]
-        for s in range(index(first[t]), index(last[t] + 1)):
+        for s in range(first[t], last[t] + 1):
             if trail.seen[s] != machine:
                 continue
             way, after = trail.reached[s], m.idle[s]
             if after >= 0:
-                whole = way + worth[index(after)]
+                whole = way + worth[after]
                 idle = whole if whole > idle else idle
                 if whole > least_idle:
                     arrive(trail, machine, t + 1, after, way)
                     if keep:
                         kept.idle[s] = after
-            for a in range(index(m.arc[s]), index(m.arc[s + ONE])):
+            for a in range(m.arc[s], m.arc[s + 1]):
                 after, then = m.nxt[a], way + (m.gain[a] - price[t])
-                whole = then + worth[index(after)]
+                whole = then + worth[after]
                 pull = whole if whole > pull else pull
                 if whole > least_pull:
                     arrive(trail, machine, t + 1, after, then)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import ONE, bare, bare_inner, hot, index
+from lastswitch._kernels import bare, bare_inner, hot, whole
 from lastswitch.planning.automata import Automata, StateArray
 
 KeyArray = NDArray[np.uint64]
@@ -279,12 +279,12 @@ def mark(old: Machines, seen: BoolArray, hopeless: Hopeless, slack: float, t: in
     """
     looked, cost = 0, hopeless.price[t] if len(hopeless.price) > 0 else 0.0
     for part in range(len(old.lo)):
-        for s in range(index(old.lo[part, t]), index(old.hi[part, t])):
+        for s in range(old.lo[part, t], old.hi[part, t]):
             if not seen[s]:
                 continue
             if not leads_on(old.idle[s], hopeless, seen, slack, s, 0.0):
                 old.idle[s] = -1
-            for a in range(index(old.arc[s]), index(old.arc[s + ONE])):
+            for a in range(old.arc[s], old.arc[s + 1]):
                 if not leads_on(old.nxt[a], hopeless, seen, slack, s, hopeless.gain[a] - cost):
                     old.nxt[a] = -1
         looked += old.hi[part, t] - old.lo[part, t]
@@ -312,17 +312,17 @@ def leads_on(
 def merge_slot(old: Machines, new: Machines, book: Book, cursor: IntArray, t: int) -> int:
     """Write the classes of slot ``t``; return how many states were looked at."""
     d = old.lo.shape[1] - 1
-    mask = index(len(book.table)) - ONE
+    mask = len(book.table) - 1
     begin = cursor[STATES]
     new.lo[t] = begin
     rank = 0  # of the state in its slot
     for part in range(len(old.lo)):
-        for s in range(index(old.lo[part, t]), index(old.hi[part, t])):
+        for s in range(old.lo[part, t], old.hi[part, t]):
             rank += 1
             if not book.seen[s]:
                 continue
             # Write the state down as class `count`; it counts only if it turns out to be new.
-            count, arcs = index(cursor[STATES]), index(cursor[ARCS])
+            count, arcs = cursor[STATES], cursor[ARCS]
             end = arcs
             new.idle[count] = -1
             if t == d:
@@ -334,16 +334,16 @@ def merge_slot(old: Machines, new: Machines, book: Book, cursor: IntArray, t: in
                     book.label[s] = -1
                     continue
             key = (key ^ (key >> np.uint64(32))) * MIX_A
-            place = (key >> np.uint64(24)) & mask
+            place = whole(key >> np.uint64(24)) & mask
             # What an earlier (later in time) slot left in the table is as good as nothing.
             while book.table[place] >= begin:
-                if same_class(new, index(book.table[place]), count, arcs, end, t == d):
+                if same_class(new, book.table[place], count, arcs, end, t == d):
                     break
-                place = (place + ONE) & mask
+                place = (place + 1) & mask
             if book.table[place] < begin:
                 book.table[place] = count
-                cursor[STATES], cursor[ARCS] = count + ONE, end
-                new.arc[count + ONE] = end
+                cursor[STATES], cursor[ARCS] = count + 1, end
+                new.arc[count + 1] = end
             book.label[s] = book.table[place]
     new.hi[t] = cursor[STATES]
     return rank
@@ -355,16 +355,16 @@ def write_down(
 ) -> tuple[int, np.uint64]:
     """Write state ``s`` as class ``count``; return where its arcs end, and its key."""
     if old.idle[s] >= 0:
-        new.idle[count] = label[index(old.idle[s])]
+        new.idle[count] = label[old.idle[s]]
     key = np.uint64(new.idle[count] + 1) * MIX_B
-    for a in range(index(old.arc[s]), index(old.arc[s + ONE])):
-        goal = label[index(old.nxt[a])] if old.nxt[a] >= 0 else np.int32(-1)
+    for a in range(old.arc[s], old.arc[s + 1]):
+        goal = label[old.nxt[a]] if old.nxt[a] >= 0 else np.int32(-1)
         if goal < 0:
             continue
         new.nxt[arcs], new.gain[arcs], new.who[arcs] = goal, old.gain[a], old.who[a]
         key ^= old.gain[a] * MIX_A + np.uint64(goal + 1) * MIX_C
         key = (key ^ (key >> np.uint64(29))) * MIX_B + np.uint64(old.who[a])
-        arcs += ONE
+        arcs += 1
     return arcs, key
 
 
@@ -373,11 +373,11 @@ def same_class(new: Machines, c: int, count: int, arcs: int, end: int, last: boo
     """Tell whether class ``c`` is what is written down as ``count``, its arcs ``arcs .. end``."""
     if last:
         return bool(new.final[c] == new.final[count])
-    x = index(new.arc[c])
-    if new.idle[c] != new.idle[count] or index(new.arc[c + ONE]) - x != end - arcs:
+    x = new.arc[c]
+    if new.idle[c] != new.idle[count] or new.arc[c + 1] - x != end - arcs:
         return False
     for y in range(arcs, end):
         if new.nxt[x] != new.nxt[y] or new.gain[x] != new.gain[y] or new.who[x] != new.who[y]:
             return False
-        x += ONE
+        x += 1
     return True

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import at, bare, bare_inner, hot, index, put
+from lastswitch._kernels import bare, bare_inner, hot
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
@@ -37,9 +37,9 @@ class Pace(NamedTuple):
 class Descent(NamedTuple):
     """The arrays of a descent: the best prices and the current ones, direction and slope by slot.
 
-    ``source`` is the state each arc leaves, ``worth`` is by state (and minus infinity at -1),
-    ``claims`` and ``paths`` (those of the last step) by machine and slot, one machine after the
-    other; ``memo`` is described above.
+    ``source`` is the state each arc leaves, ``worth`` is by state (and behind all, that of nowhere:
+    minus infinity), ``claims`` and ``paths`` (those of the last step) by machine and slot, one
+    machine after the other; ``memo`` is described above.
     """
 
     source: StateArray
@@ -182,7 +182,7 @@ def descend(target: float, steps: int, *parts: Any) -> None:
         steps -= 1
         bound = stock(m, descent.source, trial, descent.worth, descent.slope, paths)
         for k in range(len(claims)):
-            put(claims, k, pace.fade * at(claims, k) + (1.0 - pace.fade) * at(paths, k))
+            claims[k] = pace.fade * claims[k] + (1.0 - pace.fade) * paths[k]
         stalls += 1.0
         swept = bound < lowest
         if swept:
@@ -190,7 +190,7 @@ def descend(target: float, steps: int, *parts: Any) -> None:
                 stalls = 0.0
             lowest = bound
             for t in range(len(price)):
-                put(price, t, at(trial, t))
+                price[t] = trial[t]
         back = stalls >= pace.patience
         if back:
             theta *= pace.shrink
@@ -199,8 +199,8 @@ def descend(target: float, steps: int, *parts: Any) -> None:
         elif back:
             stalls = 0.0
             for t in range(len(price)):
-                put(trial, t, at(price, t))
-                put(descent.direction, t, 0.0)
+                trial[t] = price[t]
+                descent.direction[t] = 0.0
         # With every slot claimed once, the bound is the value of a block: it cannot go lower.
         elif not move(descent.slope, descent.direction, trial, theta * (bound - target)):
             stalls = -1.0
@@ -224,31 +224,32 @@ def stock(
     over the arcs of each state, of which there are one here and three there, would take the
     processor by surprise, and several times as long.
     """
-    d, bound, k = len(price), 0.0, 0
+    d, nowhere, bound, k = len(price), len(m.idle), 0.0, 0
     for t in range(d - 1, -1, -1):
-        cost, begin, end = at(price, t), index(at(m.lo, t)), index(at(m.hi, t))
+        cost, begin, end = price[t], m.lo[t], m.hi[t]
         for s in range(begin, end):
-            worth[s] = worth[m.idle[s]]
-        for a in range(index(at(m.arc, begin)), index(at(m.arc, end))):
-            s, v = at(source, a), at(m.gain, a) - cost + at(worth, at(m.nxt, a))
-            best = at(worth, s)
-            put(worth, s, v if v > best else best)
+            after = m.idle[s]
+            worth[s] = worth[after if after >= 0 else nowhere]
+        for a in range(m.arc[begin], m.arc[end]):
+            s, v = source[a], m.gain[a] - cost + worth[m.nxt[a]]
+            best = worth[s]
+            worth[s] = v if v > best else best
     for t in range(d):
-        bound += at(price, t)
-        put(slope, t, 1.0)
+        bound += price[t]
+        slope[t] = 1.0
     for i in range(len(m.root)):
-        s = at(m.root, i)
-        bound += at(worth, s)
+        s = m.root[i]
+        bound += worth[s]
         for t in range(d):
-            best, after, pulled = at(worth, s), at(m.idle, s), np.float32(0.0)
-            if after < 0 or at(worth, after) != best:
+            best, after, pulled = worth[s], m.idle[s], np.float32(0.0)
+            if after < 0 or worth[after] != best:
                 pulled = np.float32(1.0)
-                put(slope, t, at(slope, t) - 1.0)
-                for a in range(at(m.arc, s), at(m.arc, s + 1)):
-                    after = at(m.nxt, a)
-                    if at(m.gain, a) - at(price, t) + at(worth, after) == best:
+                slope[t] = slope[t] - 1.0
+                for a in range(m.arc[s], m.arc[s + 1]):
+                    after = m.nxt[a]
+                    if m.gain[a] - price[t] + worth[after] == best:
                         break
-            put(paths, k, pulled)
+            paths[k] = pulled
             s = after
             k += 1
     return bound
@@ -259,16 +260,16 @@ def move(slope: FloatArray, direction: FloatArray, trial: FloatArray, reach: flo
     """Move the trial prices by ``reach`` / |dir|^2 along the direction; tell if it slopes."""
     square, dot, norm, length = 0.0, 0.0, 0.0, 0.0
     for t in range(len(slope)):
-        down, way = at(slope, t), at(direction, t)
+        down, way = slope[t], direction[t]
         square += down * down
         dot += down * way
         norm += way * way
     beta = -1.5 * dot / norm if dot < 0.0 else 0.0
     for t in range(len(slope)):
-        way = at(slope, t) + beta * at(direction, t)
-        put(direction, t, way)
+        way = slope[t] + beta * direction[t]
+        direction[t] = way
         length += way * way
     pace = reach / length if length > 0.0 else 0.0
     for t in range(len(slope)):
-        put(trial, t, at(trial, t) - pace * at(direction, t))
+        trial[t] = trial[t] - pace * direction[t]
     return square > 0.0

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import ONE, bare, bare_inner, hot, index, whole
+from lastswitch._kernels import bare, bare_inner, hot, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, Machines
 
@@ -91,19 +91,19 @@ def pair_states(
             budget -= 1
             if listing and 3 * (count - end) >= places:
                 places = place_anew(pairs, end, count)
-            u, v, way = index(left[x]), index(right[x]), reached[x]
-            most = 1 + m.arc[u + ONE] - m.arc[u] + m.arc[v + ONE] - m.arc[v]
+            u, v, way = left[x], right[x], reached[x]
+            most = 1 + m.arc[u + 1] - m.arc[u] + m.arc[v + 1] - m.arc[v]
             if most > (len(steps) - step if listing else len(moves.nxt) - arcs):
                 return True
             rest_u, rest_v = m.idle[u], m.idle[v]
-            worth_u = worth[index(rest_u)] if rest_u >= 0 else -np.inf
-            worth_v = worth[index(rest_v)] if rest_v >= 0 else -np.inf
+            worth_u = worth[rest_u] if rest_u >= 0 else -np.inf
+            worth_v = worth[rest_v] if rest_v >= 0 else -np.inf
             best, idle = -np.inf, np.int64(-1)
             if way + worth_u + worth_v > least_idle:
                 if listing:
                     steps[step] = pair(pairs, rest_u, rest_v, way, count, places - 1)
                     count += steps[step] == count
-                y = index(steps[step])
+                y = steps[step]
                 step += 1
                 if not listing and left[y] >= 0 and way + reached[y] > least_idle:
                     best, idle = reached[y], n + left[y]
@@ -113,15 +113,15 @@ def pair_states(
                 s, add = (u, 0) if side == 0 else (v, members)
                 if rest < 0:
                     continue
-                for a in range(index(m.arc[s]), index(m.arc[s + ONE])):
+                for a in range(m.arc[s], m.arc[s + 1]):
                     after, earned = m.nxt[a], m.gain[a] - price[t]
-                    if way + earned + worth[index(after)] + other <= least_pull:
+                    if way + earned + worth[after] + other <= least_pull:
                         continue
                     if listing:
                         one, two = (after, rest) if side == 0 else (rest, after)
                         steps[step] = pair(pairs, one, two, way + earned, count, places - 1)
                         count += steps[step] == count
-                    y = index(steps[step])
+                    y = steps[step]
                     step += 1
                     if listing or left[y] < 0 or way + (earned + reached[y]) <= least_pull:
                         continue
@@ -148,7 +148,7 @@ def pair_states(
         else:
             moves.begin[t] = count
             t -= 1
-            x, step = pairs.begin[t], pairs.step[t]  # of slot -1, whatever they are
+            x, step = (pairs.begin[t], pairs.step[t]) if t >= 0 else (0, 0)
         cursor[SLOT], cursor[NEXT], cursor[STEP] = t, x, step
     return True
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import at, bare_inner, put, whole
+from lastswitch._kernels import bare_inner, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import KeyArray
 
@@ -34,17 +34,17 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
     """Return the ``k``-th largest of the first ``n`` values, reordering them (quickselect)."""
     low, high = 0, n - 1
     while low < high:
-        pivot = at(values, (low + high) >> 1)
+        pivot = values[(low + high) >> 1]
         i, j = low, high
         while i <= j:
-            while at(values, i) > pivot:
+            while values[i] > pivot:
                 i += 1
-            while at(values, j) < pivot:
+            while values[j] < pivot:
                 j -= 1
             if i <= j:
-                less = at(values, i)
-                put(values, i, at(values, j))
-                put(values, j, less)
+                less = values[i]
+                values[i] = values[j]
+                values[j] = less
                 i += 1
                 j -= 1
         if k - 1 <= j:
@@ -53,7 +53,7 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
             low = i
         else:
             break
-    cut: float = at(values, k - 1)
+    cut: float = values[k - 1]
     return cut
 
 
@@ -66,32 +66,32 @@ def keep_best(
     The table then holds those that are left, in ``places`` places (none: it is not needed again).
     """
     for j in range(n):
-        put(scratch, j, at(found.bound, j))
+        scratch[j] = found.bound[j]
     cut = kth_largest(scratch, n, width)
-    put(ledger, CUT, cut)
+    ledger[CUT] = cut
     level = width  # how many candidates exactly at the cut may stay
     for j in range(n):
-        level -= at(found.bound, j) > cut
+        level -= found.bound[j] > cut
     for q in range(places):
-        put(found.table, q, -1)
+        found.table[q] = -1
     kept = 0
     for j in range(n):
-        b = at(found.bound, j)
+        b = found.bound[j]
         if b > cut or (b == cut and level > 0):
             level -= b == cut
-            key = at(found.key, j)
-            put(found.value, kept, at(found.value, j))
-            put(found.bound, kept, b)
-            put(found.key, kept, key)
-            put(found.parent, kept, at(found.parent, j))
-            put(found.taken, kept, at(found.taken, j))
-            put(found.place, kept, at(found.place, j))
+            key = found.key[j]
+            found.value[kept] = found.value[j]
+            found.bound[kept] = b
+            found.key[kept] = key
+            found.parent[kept] = found.parent[j]
+            found.taken[kept] = found.taken[j]
+            found.place[kept] = found.place[j]
             if places > 0:
                 spot = whole(key >> np.uint64(20)) & (places - 1)
-                while at(found.table, spot) >= 0:
+                while found.table[spot] >= 0:
                     spot = (spot + 1) & (places - 1)
-                put(found.table, spot, kept)
+                found.table[spot] = kept
             kept += 1
-        elif b > at(ledger, DROPPED):
-            put(ledger, DROPPED, b)
+        elif b > ledger[DROPPED]:
+            ledger[DROPPED] = b
     return kept

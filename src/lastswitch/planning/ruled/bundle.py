@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._kernels import at, bare, bare_inner, put, whole
+from lastswitch._kernels import bare, bare_inner, whole
 from lastswitch.planning.bundle import (
     BOUND,
     COUNT,
@@ -89,7 +89,7 @@ def bundle_steps(
     What states are worth at the centre, and what plays cost there, is left behind. As long as there
     is no cut, the trial becomes the centre.
     """
-    n, taken, swept = whole(at(centre.memo, COUNT)), 0, True
+    n, taken, swept = whole(centre.memo[COUNT]), 0, True
     while taken < steps and n < len(cuts.error):
         taken += 1
         promise = propose(centre, cuts, n, target, tolerance)
@@ -98,7 +98,7 @@ def bundle_steps(
         bound = cut(m, h, descent, cuts, n)
         swept = settle(centre, cuts, n, promise, bound)
         n += 1
-    put(centre.memo, COUNT, n)
+    centre.memo[COUNT] = n
     if not swept:
         sweep(m, h, descent.price, descent)
     return taken

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import ONE, bare_inner, hot, index
+from lastswitch._kernels import bare_inner, hot, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.beam import Nodes
 from lastswitch.planning.machines import KeyArray, Machines
@@ -115,9 +115,9 @@ def expand(
                     ledger[DROPPED] = total - lost
                 i = n
                 break
-            s = index(state[i])
+            s = state[i]
             alike = i > first and twins[i] == twins[i - 1]
-            if m.arc[s] < m.arc[s + ONE] and not (alike and state[i - 1] == state[i]):
+            if m.arc[s] < m.arc[s + 1] and not (alike and state[i - 1] == state[i]):
                 pulled = i
                 break
             i += 1
@@ -126,7 +126,7 @@ def expand(
             level -= 1
             continue
         pull(m, h, guide, scratch, t, level, state[pulled])
-        loss[level + 1] = lost + worth[index(state[pulled])] - loss[level + 1]
+        loss[level + 1] = lost + worth[state[pulled]] - loss[level + 1]
         level += 1
         at[level] = pulled
         i = pulled + 1
@@ -148,17 +148,17 @@ def all_idle(
     total = value + guide.ahead[t]
     before[0], must[0] = 0.0, 0
     for i in range(n):
-        s, after = index(state[i]), m.idle[index(state[i])]
+        s, after = state[i], m.idle[state[i]]
         total += worth[s]
         before[i + 1], must[i + 1] = before[i], must[i]
         if after < 0:
             must[i + 1] += 1
         else:
-            before[i + 1] += worth[s] - worth[index(after)]
-            rest += worth[index(after)]
-            key += guide.keys[index(after)]
+            before[i + 1] += worth[s] - worth[after]
+            rest += worth[after]
+            key += guide.keys[after]
     for k in range(n, len(state)):
-        total += guide.memory[index(state[k])]
+        total += guide.memory[state[k]]
     scratch.loss[0], scratch.at[0] = 0.0, -1
     scratch.value[0], scratch.rest[0], scratch.key[0] = value, rest + guide.ahead[t + 1], key
     return float(min(total, nodes.bound[t % 2, p]))
@@ -170,18 +170,18 @@ def pull(
 ) -> None:
     """Pull one machine more than on ``level``; its loss on the next is what it leaves, priced."""
     worth, keys, up = guide.worth, guide.keys, level + 1
-    a, idle = index(m.arc[state]), m.idle[state]
-    after = index(m.nxt[a])
+    a, idle = m.arc[state], m.idle[state]
+    after = m.nxt[a]
     back, unkey = 0.0, np.uint64(0)
     if idle >= 0:
-        back, unkey = worth[index(idle)], keys[index(idle)]
+        back, unkey = worth[idle], keys[idle]
     scratch.chosen[level] = a
     scratch.value[up] = scratch.value[level] + m.gain[a]
     scratch.rest[up] = scratch.rest[level] + (worth[after] - back)
     scratch.key[up] = scratch.key[level] - unkey + keys[after]
-    scratch.loss[up] = m.gain[a] - guide.cost[t, index(m.who[a])] + worth[after]
+    scratch.loss[up] = m.gain[a] - guide.cost[t, m.who[a]] + worth[after]
     for k in range(len(h.root)):
-        scratch.events[up, k] = scratch.events[level, k] + h.watch[index(m.who[a]), k]
+        scratch.events[up, k] = scratch.events[level, k] + h.watch[m.who[a], k]
 
 
 @hot
@@ -206,15 +206,15 @@ def offer(
         return count  # someone behind must be pulled too
     value = scratch.value[level] + (h.most - level) * h.silence
     rest, key = scratch.rest[level], scratch.key[level]
-    shift = index(len(m.idle))
+    shift = len(m.idle)
     for k in range(len(h.root)):
-        s, e = index(state[n + k]), index(scratch.events[level, k])
+        s, e = state[n + k], scratch.events[level, k]
         after = h.after[s, e]
         if after < 0:
             return count
         value += h.pay[s, e]
-        rest += guide.memory[index(after)]
-        key += guide.keys[shift + index(after)]
+        rest += guide.memory[after]
+        key += guide.keys[shift + after]
     bound = min(value + rest, nodes.bound[t % 2, p])
     if bound <= ledger[FLOOR]:
         return count
@@ -234,8 +234,8 @@ def offer(
         found.place[c, x] = at[x + 1] if x < level else -1
     if 3 * count > cursor[PLACES] and cursor[PLACES] < len(found.table):
         cursor[PLACES] = place_anew(found, count, 8 * cursor[PLACES])
-    mask = index(cursor[PLACES]) - ONE
-    q = (key >> np.uint64(20)) & mask
+    mask = cursor[PLACES] - 1
+    q = whole(key >> np.uint64(20)) & mask
     while found.table[q] >= 0:
         old = found.table[q]
         if found.key[old] == key and same(m, h, guide.twins, nodes, found, scratch, t, old, c):
@@ -243,7 +243,7 @@ def offer(
                 found.parent[old], found.value[old], found.bound[old] = p, value, bound
                 copy_moves(found, c, old)
             return count
-        q = (q + ONE) & mask
+        q = (q + 1) & mask
     found.table[q] = c
     found.value[c], found.bound[c] = value, bound
     return count + 1
@@ -342,12 +342,12 @@ def keep_best(n: int, width: int, found: Found, bounds: FloatArray, ledger: Floa
 def place_anew(found: Found, count: int, places: int) -> int:
     """Put the candidates into a table of ``places`` places, or of all there are."""
     places = min(places, len(found.table))
-    mask = index(places) - ONE
-    for q in range(index(places)):
+    mask = places - 1
+    for q in range(places):
         found.table[q] = -1
-    for j in range(index(count)):
-        spot = (found.key[j] >> np.uint64(20)) & mask
+    for j in range(count):
+        spot = whole(found.key[j] >> np.uint64(20)) & mask
         while found.table[spot] >= 0:
-            spot = (spot + ONE) & mask
+            spot = (spot + 1) & mask
         found.table[spot] = j
     return places

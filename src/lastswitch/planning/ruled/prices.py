@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import ONE, bare, bare_inner, hot, index
+from lastswitch._kernels import bare, bare_inner, hot
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.prices import BEST, STALLS, THETA, best_pays, move
@@ -208,14 +208,14 @@ def sweep(m: Machines, h: Heard, at: FloatArray, descent: Descent) -> None:
 def costs(h: Heard, at: FloatArray, cost: FloatArray) -> None:
     """Fill what a play of each kind pays in each round: its price and those of its letters."""
     d, kinds = cost.shape
-    for kind in range(index(kinds)):
-        for t in range(index(d)):
+    for kind in range(kinds):
+        for t in range(d):
             cost[t, kind] = at[t]
-        for k in range(index(len(h.root))):
+        for k in range(len(h.root)):
             for letter in range(2):
                 n = h.said[letter, kind, k]
                 if n:
-                    for t in range(index(d)):
+                    for t in range(d):
                         cost[t, kind] += n * at[d + h.column[k, letter, t]]
 
 
@@ -223,31 +223,31 @@ def costs(h: Heard, at: FloatArray, cost: FloatArray) -> None:
 def sweep_arms(m: Machines, cost: FloatArray, worth: FloatArray) -> None:
     """Fill the worth of every state of the arms, from the last round back."""
     for t in range(len(m.lo) - 2, -1, -1):
-        a, row = index(m.arc[m.lo[t]]), index(t)
-        for s in range(index(m.lo[t]), index(m.hi[t])):
-            best = worth[index(m.idle[s])] if m.idle[s] >= 0 else -np.inf
-            end = index(m.arc[s + ONE])
+        a = m.arc[m.lo[t]]
+        for s in range(m.lo[t], m.hi[t]):
+            best = worth[m.idle[s]] if m.idle[s] >= 0 else -np.inf
+            end = m.arc[s + 1]
             while a < end:
-                v = m.gain[a] - cost[row, index(m.who[a])] + worth[index(m.nxt[a])]
+                v = m.gain[a] - cost[t, m.who[a]] + worth[m.nxt[a]]
                 if v > best:
                     best = v
-                a += ONE
+                a += 1
             worth[s] = best
 
 
 @hot
 def sweep_monitors(h: Heard, at: FloatArray, d: int, heard: FloatArray, memory: FloatArray) -> None:
     """Fill the worth of every state of the monitors, from the last round back."""
-    events = index(len(heard))
-    for k in range(index(len(h.root))):
+    events = len(heard)
+    for k in range(len(h.root)):
         for t in range(d - 1, -1, -1):
             earn(h, at, d, k, t, heard)
-            for s in range(index(h.offset[k, t]), index(h.offset[k, t + 1])):
+            for s in range(h.offset[k, t], h.offset[k, t + 1]):
                 best = -np.inf
                 for e in range(events):
                     after = h.after[s, e]
                     if after >= 0:
-                        v = h.pay[s, e] + heard[e] + memory[index(after)]
+                        v = h.pay[s, e] + heard[e] + memory[after]
                         if v > best:
                             best = v
                 memory[s] = best
@@ -257,7 +257,7 @@ def sweep_monitors(h: Heard, at: FloatArray, d: int, heard: FloatArray, memory: 
 def earn(h: Heard, at: FloatArray, d: int, k: int, t: int, heard: FloatArray) -> None:
     """Fill what a monitor earns by each event of a round: its letters, at their prices."""
     one, two = at[d + h.column[k, 0, t]], at[d + h.column[k, 1, t]]
-    for e in range(index(len(heard))):
+    for e in range(len(heard)):
         heard[e] = h.counts[0, e] * one + h.counts[1, e] * two
 
 
