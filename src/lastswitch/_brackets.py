@@ -1,11 +1,10 @@
-"""Numba's compiler for kernels that make no array: what they do not need is left out.
+"""Brackets in kernels that make no array: one call of a known type.
 
-Two things take most of the time that compiling takes. One is what brackets may mean: a place
-counted from either end, a slice, a mask and two dozen more, looked through again for every use.
-Here ``array[place]`` becomes a call of one function of known types, which takes places as they
-are: *a negative one does not count from the end*, nor is that asked in every turn of a loop. (With
-``NUMBA_BOUNDSCHECK=1`` every place is checked, so a test can tell that none is outside.) The other
-is passes with nothing to do here.
+What brackets may mean is half the work of compiling: a place counted from either end, a slice, a
+mask and two dozen more, looked through again for every use. Here ``array[place]`` becomes a call of
+one function, which takes places as they are: *a negative one does not count from the end*, nor is
+that asked in every turn of a loop. (With ``NUMBA_BOUNDSCHECK=1`` every place is checked, so a test
+can tell that none is outside.)
 """
 
 from __future__ import annotations
@@ -16,45 +15,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from numba.core import cgutils, ir, types
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
-
-#: What has nothing to do in kernels without closures, `None`, lists of literals, sums of arrays and
-#: exceptions, and whose variables keep one type throughout.
-NEEDLESS = frozenset(
-    {
-        "DeadBranchPrune",
-        "FindLiterallyCalls",
-        "InlineClosureLikes",
-        "InlineOverloads",
-        "IRLegalization",
-        "LiteralPropagationSubPipelinePass",
-        "LiteralUnroll",
-        "MakeFunctionToJitFunction",
-        "NopythonRewrites",
-        "PreLowerStripPhis",
-        "ReconstructSSA",
-        "RewriteDynamicRaises",
-        "WithLifting",
-    }
-)
-
-
-class PlainCompiler(CompilerBase):
-    """Numba's compiler without its :data:`NEEDLESS` passes, reading brackets plainly."""
-
-    def define_pipelines(self) -> list[PassManager]:
-        plain = PassManager("plain")
-        for made, told in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
-            if made.__name__ == "NopythonTypeInference":
-                plain.add_pass(PlainBrackets, "brackets become calls")
-            if made.__name__ not in NEEDLESS:
-                plain.add_pass(made, told)
-        plain.finalize()
-        return [plain]
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)

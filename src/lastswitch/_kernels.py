@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
-from lastswitch._brackets import PlainCompiler
+from lastswitch._plain_compiler import PlainCompiler
 
 #: Kernels that make arrays turn the indices of their innermost loops into this: Numba then leaves
 #: out the test for negative ones, which halves the time of a loop that does little else. It has no
@@ -53,7 +53,7 @@ def inner(function: F) -> F:
 
 
 def bare(function: F) -> F:
-    """Compile as :func:`jit`, without counting references to arrays, and in half the time.
+    """Compile as :func:`jit`, without counting references to arrays, and sooner.
 
     For kernels that make no array and take named tuples of them: counting every use of a field
     would take as long as the work itself. A negative place is none (:mod:`lastswitch._brackets`),
