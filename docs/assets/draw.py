@@ -145,7 +145,7 @@ def closing() -> Figure:
             key.text(0.1, 0.72 - 0.16 * height, text, color=shade, transform=key.transAxes)
         key.text(0.1, 0.36, "shaded: not known", color=MUTED, transform=key.transAxes)
         grid[0, 0].set_xscale("log")
-        grid[0, 0].set_xlim(0.008, 12)
+        grid[0, 0].set_xlim(0.005, 12)
         grid[0, 0].set_ylim(-16, 26)
         grid[0, 0].set_xticks([0.01, 0.1, 1, 10], ["", "0.1", "1", "10"])
         grid[0, 3].tick_params(axis="x", labelbottom=True)  # no panel below it has labels

@@ -187,7 +187,7 @@ class SearchParams:
     aim_gap: float = 1e-3
     aim_share: tuple[float, float] = (0.6, 0.6)
     aim_pace: float = 2 / 3
-    aim_most: float = 0.95
+    aim_most: float = 0.8
     aim_least: float = 0.04
     close_size: int = 600
     close_after: int = 50_000
