@@ -26,7 +26,7 @@ from planning.planning_cases import close, problems, random_problem
 
 
 def hard_problem(n_arms: int = 12, length: int = 40) -> BlockProblem:
-    """Return a problem that takes seconds to prove."""
+    """Return a problem that is not proven at once."""
     bandit = random_bandit("monotone", n_arms, length, 0)
     return BlockProblem.from_bandit(bandit, length, "unknown")
 
@@ -288,7 +288,9 @@ def test_ctrl_c_returns_the_best_so_far_with_its_bound() -> None:
 def test_progress_is_told_while_planning() -> None:
     """The callback hears of growing time and of a bound that only falls."""
     heard: list[ls.Progress] = []
-    ls.plan_block(hard_problem(), time_limit=0.5, progress=heard.append)
+    often = SearchParams(tell_every=0.0)
+    ls.plan_block(hard_problem(), time_limit=0.5, progress=heard.append, params=often)
+    assert len(heard) > 1
     news = [(now.seconds, now.value, now.bound) for now in heard]
     seconds, values, bounds = zip(*news, strict=True)
     assert list(seconds) == sorted(seconds)
