@@ -86,6 +86,19 @@ def test_a_kernel_that_reads_outside_is_caught_when_places_are_checked() -> None
                 kernel(matrix, place)
 
 
+def test_what_must_not_be_written_is_not() -> None:
+    """A kernel for arrays that are read only does not compile if it writes."""
+
+    def write(array: Any, place: int) -> None:
+        array[place] = 0.0
+
+    frozen = np.ones(3)
+    frozen.flags.writeable = False
+    with pytest.raises(numba.TypingError, match="readonly"):
+        _bare_checked(write)(frozen, 1)
+    assert frozen.min() == 1.0
+
+
 PLANS = """
 import numpy as np
 import lastswitch as ls

@@ -47,11 +47,12 @@ def _remember(line: Any, tuples: dict[str, list[Any]]) -> None:
     """Keep the tuples that are still made of what their variables hold."""
     if not isinstance(line, ir.Assign):
         return
-    for name in [name for name, parts in tuples.items() if line.target in parts]:
-        del tuples[name]
-    tuples.pop(line.target.name, None)
+    changed = line.target.name
+    for name, parts in list(tuples.items()):
+        if name == changed or changed in {part.name for part in parts}:
+            del tuples[name]
     if isinstance(line.value, ir.Expr) and line.value.op == "build_tuple":
-        tuples[line.target.name] = list(line.value.items)
+        tuples[changed] = list(line.value.items)
 
 
 def _plainly(
@@ -106,7 +107,9 @@ def put(array: Any, value: Any, *places: Any) -> None:
 
 def _is_plain(array: Any, places: Any) -> bool:
     """Tell whether the places are of one entry, of an array whose entries follow each other."""
-    if not isinstance(array, types.Array) or array.ndim != len(places) or array.layout != "C":
+    if not isinstance(array, types.Array) or array.ndim != len(places):
+        return False
+    if array.layout != "C" or not array.aligned:
         return False
     return all(isinstance(types.unliteral(place), types.Integer) for place in places)
 
@@ -134,7 +137,7 @@ class _Put(AbstractTemplate):
 
     def generic(self, args: Any, kws: Any) -> Any:
         array, value, *places = args
-        if _is_plain(array, places):
+        if _is_plain(array, places) and array.mutable:
             return signature(types.none, array, array.dtype, *map(types.unliteral, places))
         given = (array, _between(places), value)
         found = self.context.resolve_function_type(operator.setitem, given, kws)
