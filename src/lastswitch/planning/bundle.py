@@ -292,6 +292,6 @@ def weigh(cuts: Cuts, n: int, length: float) -> None:
         bend = gram[steep, steep] + gram[flat, flat] - 2.0 * gram[steep, flat]
         shift = there if length * bend * there <= spread else spread / (length * bend)
         weight[steep] = there - shift
-        weight[flat] = weight[flat] + shift
+        weight[flat] += shift
         for k in range(n):
-            along[k] = along[k] + shift * (gram[flat, k] - gram[steep, k])
+            along[k] += shift * (gram[flat, k] - gram[steep, k])

@@ -244,7 +244,7 @@ def stock(
             best, after, pulled = worth[s], m.idle[s], np.float32(0.0)
             if after < 0 or worth[after] != best:
                 pulled = np.float32(1.0)
-                slope[t] = slope[t] - 1.0
+                slope[t] -= 1.0
                 for a in range(m.arc[s], m.arc[s + 1]):
                     after = m.nxt[a]
                     if m.gain[a] - price[t] + worth[after] == best:
@@ -271,5 +271,5 @@ def move(slope: FloatArray, direction: FloatArray, trial: FloatArray, reach: flo
         length += way * way
     pace = reach / length if length > 0.0 else 0.0
     for t in range(len(slope)):
-        trial[t] = trial[t] - pace * direction[t]
+        trial[t] -= pace * direction[t]
     return square > 0.0

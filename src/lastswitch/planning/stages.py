@@ -15,7 +15,8 @@ import numpy as np
 from lastswitch._kernels import announce, compiling
 from lastswitch.planning import products
 from lastswitch.planning.automata import block_automata, plain_automata
-from lastswitch.planning.beam import Beam, advance
+from lastswitch.planning.beam import Beam
+from lastswitch.planning.beam_kernel import advance
 from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.charges import spared
 from lastswitch.planning.fixing import fixed

@@ -13,7 +13,8 @@ import numpy as np
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import bare
 from lastswitch.planning.automata import StateArray
-from lastswitch.planning.beam import Nodes, Ways, _state_keys
+from lastswitch.planning.beam import state_keys
+from lastswitch.planning.beam_kernel import Nodes, Ways
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.ruled.expansion import (
     FEW_PLACES,
@@ -58,7 +59,7 @@ class Beam:
         room = ROOM * width + 64
         self.machines, self.heard, self.twins = m, h, twins
         size = len(m.idle) + len(h.after)
-        keys = _state_keys(1 << size.bit_length())
+        keys = state_keys(1 << size.bit_length())
         self._guide = Guide(
             prices.worth, prices.memory, prices.cost, prices.price, prices.ahead(), keys, twins
         )

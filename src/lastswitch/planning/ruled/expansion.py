@@ -9,7 +9,7 @@ import numpy as np
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import bare_inner, hot, whole
 from lastswitch.planning.automata import StateArray
-from lastswitch.planning.beam import Nodes
+from lastswitch.planning.beam_kernel import Nodes
 from lastswitch.planning.machines import KeyArray, Machines
 from lastswitch.planning.ruled.prices import Heard
 from lastswitch.planning.selection import CUT, DROPPED, FLOOR, Found, kth_largest
