@@ -74,3 +74,4 @@ docs: $(VENV)/.has-test $(VENV)/.has-docs  ## the documentation site, into site/
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) site results .pytest_cache .mypy_cache .ruff_cache
+	find . -name '*.nb[ic]' -delete
