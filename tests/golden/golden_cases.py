@@ -54,10 +54,9 @@ def blocks() -> Iterator[Case]:
                 f"block {family} 3x5 {solver}",
                 lambda b=bandit, s=solver: {"value": ls.plan_block(b, 5, solver=s).value},
             )
-        given = [2, -1, 3]
         yield (
             f"block {family} 3x7 given start",
-            lambda b=bandit: certificate(ls.plan_block(b, 7, start=given)),
+            lambda b=bandit: certificate(ls.plan_block(b, 7, start=[2, -1, 3])),
         )
 
 
@@ -152,7 +151,7 @@ def played(bandit: ls.Bandit, make: Callable[[int, int], Any], rounds: int) -> d
 
 
 def learners() -> Iterator[Case]:
-    """What learners play when the world answers the same way."""
+    """Plays of learners in a world that always answers the same way."""
     worlds = {
         "five arms": ls.instances.five_arms(),
         "two arms": ls.instances.two_arms(),
@@ -167,7 +166,7 @@ def learners() -> Iterator[Case]:
 
 
 def ruled_learners() -> Iterator[Case]:
-    """What the learner earns of the true pays under rules, silence and several plays."""
+    """Earnings of the learner under rules, silence and several plays."""
     for seed in range(8):
         bandit, _ = ruled_bandit(seed)
 

@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from golden_cases import cases
 
 GOLDEN = Path(__file__).with_name("golden.json")
