@@ -164,7 +164,7 @@ class Locator:
     def ensure_cache_path(self) -> None:
         """Make the folder; older ones of the same module make room for it."""
         if not self._folder.is_dir():
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.mkdir(parents=True, exist_ok=True)
             _make_room(self._folder.parent, self._folder.name.rpartition("-")[0])
 
 
