@@ -14,7 +14,7 @@ import lastswitch as ls
 from lastswitch._codec import load_json, save_json, unpack_array
 from lastswitch.errors import FileError, PolicyError, TellError
 from lastswitch.learning import Anytime, FixedCycle, ISICombUCB1, OracleGreedy, Policy, load_policy
-from lastswitch.learning.saving import decode, encode
+from lastswitch.learning.policy.saving import decode, encode
 
 
 class Drifting(Policy):

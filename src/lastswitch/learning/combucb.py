@@ -17,7 +17,7 @@ from lastswitch.errors import PolicyError
 from lastswitch.learning.block_size import least_regret_size
 from lastswitch.learning.block_ucb import BlockUCB
 from lastswitch.learning.policy import Mask, Pull
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy.tracks import Track
 
 
 class ISICombUCB1(BlockUCB):

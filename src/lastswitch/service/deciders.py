@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lastswitch.errors import InfeasibleError, LastSwitchError, ServiceError
 from lastswitch.learning.elsewhere import SharedRotation
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy.tracks import Track
 from lastswitch.rules import Rule, at_most, violations
 from lastswitch.service.clock import Clock
 from lastswitch.service.rotation import Arms, Version, prior_of, shifted

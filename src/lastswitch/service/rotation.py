@@ -30,7 +30,7 @@ from lastswitch.bandit import Bandit
 from lastswitch.calendar import Calendar
 from lastswitch.errors import LastSwitchError, ServiceError
 from lastswitch.files import bandit_from_dict
-from lastswitch.learning.rotation_prior import Prior
+from lastswitch.learning.rotation.prior import Prior
 from lastswitch.rules import Counting, Rule
 from lastswitch.service.settings import Settings, seconds_of
 

@@ -7,21 +7,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from lastswitch._arrays import FloatArray
 from lastswitch._kernels import jit
 
 
 @jit(inner=True)
-def log_beta_of(n: float, s: float) -> float:
-    """Return the log of B(1 + s, 1 + n - s): how likely n rewards of sum s are of one pay."""
-    return math.lgamma(1.0 + s) + math.lgamma(1.0 + n - s) - math.lgamma(2.0 + n)
-
-
-@jit(inner=True)
 def log_periodic(
-    n: FloatArray, s: FloatArray, alone: FloatArray, streaks: int, period: int
+    n: FloatArray, s: FloatArray, alone: FloatArray, streaks: int, places: int, period: int
 ) -> float:
     """Return the log-likelihood of what was seen if rests a period apart pay the same.
 
@@ -32,7 +24,7 @@ def log_periodic(
     for group in range(-1, period):
         first, last, apart = 0, streaks, 1
         if group >= 0:
-            first, last, apart = streaks + group, n.size, period
+            first, last, apart = streaks + group, places, period
         states, count, paid, apiece = 0, 0.0, 0.0, 0.0
         for place in range(first, last, apart):
             if n[place] > 0.0:
@@ -41,27 +33,34 @@ def log_periodic(
                 paid += s[place]
                 apiece += alone[place]
         if states > 1:
-            total += log_beta_of(count, paid) - apiece
+            log = math.lgamma(1.0 + paid) + math.lgamma(1.0 + count - paid)
+            total += log - math.lgamma(2.0 + count) - apiece
     return total
 
 
-@jit(inner=True, makes_arrays=True)
+@jit(inner=True)
 def pay_periodic(
     weight: float,
     n: FloatArray,
     streaks: int,
+    places: int,
     period: int,
     widths: FloatArray,
     likely: FloatArray,
+    size: int,
+    share: FloatArray,
     pays: FloatArray,
 ) -> None:
-    """Add to ``pays`` what states pay if rests a period apart pay the same, weighed."""
-    size, share = widths.size, np.empty(widths.size)
+    """Add to ``pays`` what states pay if rests a period apart pay the same, weighed.
+
+    ``share`` is room for one number for each of the ``size`` levels.
+    """
     for group in range(-1, period):
         first, last, apart = 0, streaks, 1
         if group >= 0:
-            first, last, apart = streaks + group, pays.shape[0], period
-        share[:] = widths
+            first, last, apart = streaks + group, places, period
+        for k in range(size):
+            share[k] = widths[k]
         for place in range(first, last, apart):
             if n[place] > 0.0:
                 total = 0.0
