@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lastswitch._lazy import attach
 
 if TYPE_CHECKING:
-    from lastswitch.learning.anytime import Anytime as Anytime
+    from lastswitch.learning.paper.anytime import Anytime as Anytime
     from lastswitch.learning.baselines import (
         RAWUCB as RAWUCB,
         UCB1 as UCB1,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         RankingPolicy as RankingPolicy,
         ThompsonSampling as ThompsonSampling,
     )
-    from lastswitch.learning.combucb import (
+    from lastswitch.learning.paper.combucb import (
         CalibratedCombUCB1 as CalibratedCombUCB1,
         CombUCB1 as CombUCB1,
         DoublePlayCombUCB1 as DoublePlayCombUCB1,
@@ -44,7 +44,7 @@ else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
-            "anytime": ["Anytime"],
+            "paper.anytime": ["Anytime"],
             "baselines": [
                 "RAWUCB",
                 "UCB1",
@@ -59,7 +59,12 @@ else:
                 "RankingPolicy",
                 "ThompsonSampling",
             ],
-            "combucb": ["CalibratedCombUCB1", "CombUCB1", "DoublePlayCombUCB1", "ISICombUCB1"],
+            "paper.combucb": [
+                "CalibratedCombUCB1",
+                "CombUCB1",
+                "DoublePlayCombUCB1",
+                "ISICombUCB1",
+            ],
             "estimates": ["Estimates"],
             "policy": ["Policy", "Pull", "Track", "load_policy"],
             "rotation.prior": ["Prior"],
