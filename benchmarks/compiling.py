@@ -1,8 +1,9 @@
 """What a first call compiles, in processor seconds: ``python -m benchmarks.compiling``.
 
 A block is planned, or a learner asked and told for some rounds, in a new process that finds nothing
-compiled, and in another that finds everything: the difference is what compiling takes. ``--against FOLDER`` does the same with another
-checkout of this project, turn by turn. ``--quick`` for one turn, kept nowhere.
+compiled, and in another that finds everything: the difference is what compiling takes.
+``--against FOLDER`` does the same with another checkout of this project, turn by turn. ``--quick``
+for one turn, kept nowhere.
 """
 
 from __future__ import annotations
@@ -99,9 +100,9 @@ def main() -> None:
     print_table("compiling", rows)
     if not options.quick:
         about = (
-            "Processor seconds that a first block, or a learner's, takes longer when nothing has been "
-            f"compiled: the least of {TURNS} turns, each in processes of its own. Later blocks, of "
-            "this process and all others, find what is on disk."
+            "Processor seconds that a first block, or a learner's first rounds, take longer when "
+            f"nothing has been compiled: the least of {TURNS} turns, each in processes of its own. "
+            "Later ones, of this process and all others, find what is on disk."
         )
         keep("compiling", "What a first call compiles", about, {"blocks": rows})
 

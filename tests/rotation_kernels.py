@@ -8,7 +8,7 @@ import numpy as np
 from lastswitch.learning.rotation import belief, cycle_search, levels, lookahead, price
 from lastswitch.learning.rotation.cycle import Settled
 from lastswitch.learning.rotation.cycle import enter as _enter
-from lastswitch.learning.rotation.kinds import BEFOREHAND, KINDS, RATES, Room
+from lastswitch.learning.rotation.kinds import BEFOREHAND, KINDS, RATES, room_for
 
 
 @cache
@@ -64,10 +64,8 @@ def look_ahead(values, worth, streaks, depths, start, allowed, width, cycle, pla
 
 def enter(values, streaks, depths, cells, cycle):
     """Return what entering a cycle earns, and where."""
-    _, _, bias, pays, runs = Settled.of(values, streaks, depths, cycle)
-    following, used = scratch(values)
-    turn = cycle, bias, pays, runs, following, used
-    return reached(_enter)(values, streaks, depths, cells, *turn)
+    settled = Settled.of(values, streaks, depths, cycle)
+    return reached(_enter)(values, streaks, depths, cells, settled, *scratch(values))
 
 
 def cycle_pay(values, streaks, depths, cycle):
@@ -105,13 +103,11 @@ def respond(values, streaks, depths, arm, at, cycle, first):
 def plan_anew(values, streaks, depths, at, cycle, tries, noise, drawn):
     """Plan a few arms of a cycle anew; return its pay, and what was drawn."""
     pays, found = cycle_search.Pays.of(values, streaks, depths), np.empty(1)
-    longest = cycle_search.LONGEST
-    cycles = np.zeros((1, longest), np.int64)
+    cycles, row = np.zeros((1, cycle_search.LONGEST), np.int64), np.zeros(1, np.int64)
     cycles[0, : cycle.size] = cycle
-    room = scratch(values, 5), np.empty(longest + 1), np.empty((2, longest + 1), np.int64)
-    row, lengths = np.zeros(1, np.int64), np.array([cycle.size])
-    table = *pays, depths, at, row, cycles, lengths, found
-    drawn = cycle_search.plan_anew(*table, tries, noise, drawn, *room)
+    kept = cycles, np.array([cycle.size]), found
+    room = cycle_search.Room.of(len(values))
+    drawn = cycle_search.plan_anew(pays, depths, at, row, *kept, tries, noise, drawn, room)
     cycle[:] = cycles[0, : cycle.size]
     return found[0], drawn
 
@@ -121,18 +117,9 @@ def plan_anew(values, streaks, depths, at, cycle, tries, noise, drawn):
 
 def laid_out(n, s):
     """Return the levels of what was seen by place, their widths, and how likely each made it."""
-    room, places = Room.of(n.size, 1, 4), n.size
+    room = room_for(n.size, 1, 4)
     room.by_place[:2] = n, s
-    size = reached(levels.lay_out)(
-        room.by_place,
-        places,
-        RATES,
-        room.by_level,
-        room.falls,
-        room.reach,
-        room.likely,
-        room.higher,
-    )
+    size = reached(levels.lay_out)(room, n.size, RATES)
     rows = room.by_level[[levels.LEVELS, levels.WIDTHS], :size]
     return *rows, room.likely[:, :size]
 
@@ -142,12 +129,12 @@ def believed(n, s, streaks, profit=1.0, kinds=BEFOREHAND, even=4):
 
     ``kinds`` is how likely each is beforehand.
     """
-    room, arms = Room.of(n.size, streaks, even), 2
+    room, arms = room_for(n.size, streaks, even), 2
     counts, sums = np.zeros((2, arms, n.size))
     counts[0], sums[0] = n, s
     known = np.vstack([np.zeros(len(KINDS)), 1e300 * kinds])  # many votes, all alike
     values, means = np.ones((arms, n.size)), np.full(n.size, np.nan)
     again, depths = np.array([True, False]), np.full(arms, n.size - streaks)
     table = counts, sums, streaks, depths, even, profit, again, known
-    belief.believe_arms(*table, values, means, *room)
+    belief.believe_arms(*table, values, means, room)
     return values[0], means, known[0], room.pays

@@ -14,8 +14,8 @@ from lastswitch.learning.rotation.kinds import (
     PEAK,
     PERIODIC,
     RISING,
-    Room,
     pays_reference,
+    room_for,
 )
 from lastswitch.learning.rotation.levels import likelihoods_reference
 from rotation_kernels import believed, laid_out, reached
@@ -197,7 +197,7 @@ def test_kinds_of_curves_are_learned_from_all_arms():
         kinds, values = np.zeros((5, len(KINDS))), np.ones((5, 6))
         for _ in range(2):
             table = n, s, 1, np.full(5, 5), 4, 20.0, np.ones(5, np.bool_), kinds, values
-            believe_arms(*table, np.empty(6), *Room.of(6, 1, 4))
+            believe_arms(*table, np.empty(6), room_for(6, 1, 4))
         assert kinds.sum(axis=1) == pytest.approx(1.0)
         assert kinds[0, KINDS[:, 0] == form].sum() > 0.5
 
@@ -207,6 +207,6 @@ def test_an_arm_never_seen_has_no_vote():
     kinds, values = np.zeros((2, len(KINDS))), np.zeros((2, 6))
     nothing = np.zeros((2, 6))
     table = nothing, nothing, 1, np.full(2, 5), 4, 20.0, np.ones(2, np.bool_), kinds, values
-    believe_arms(*table, np.empty(6), *Room.of(6, 1, 4))
+    believe_arms(*table, np.empty(6), room_for(6, 1, 4))
     assert not kinds.any()
     assert (values == 1.0).all()

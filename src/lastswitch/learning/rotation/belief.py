@@ -43,7 +43,7 @@ from lastswitch.learning.rotation.kinds import (
     backwards,
     forwards,
 )
-from lastswitch.learning.rotation.levels import LEVELS, WIDTHS, lay_out
+from lastswitch.learning.rotation.levels import LEVELS, WIDTHS, Room, lay_out
 from lastswitch.learning.rotation.periods import log_periodic, pay_periodic
 
 #: Changes are rarer, in proportion, beyond this rest, or beyond one that arms in turn have.
@@ -110,16 +110,7 @@ def believe_arms(
     kinds: FloatArray,
     values: FloatArray,
     means: FloatArray,
-    by_place: FloatArray,
-    changes: FloatArray,
-    by_level: FloatArray,
-    falls: FloatArray,
-    reach: FloatArray,
-    likely: FloatArray,
-    higher: FloatArray,
-    pays: FloatArray,
-    ahead: FloatArray,
-    evidence: FloatArray,
+    room: Room,
 ) -> None:
     """Fill in the rows of the arms ``again``: the index of each cell, 1 where it is to be seen.
 
@@ -141,11 +132,12 @@ def believe_arms(
         there of the others is what is known beforehand.
     values, means
         What to fill in: the index, and the mean.
-    by_place, changes, by_level, falls, reach, likely, higher, pays, ahead, evidence
-        The :class:`~lastswitch.learning.rotation.kinds.Room` there is.
+    room
+        What the posterior of an arm is worked out in; of the last one it is left there.
     """
-    arms, n, s = counts.shape[0], by_place[0], by_place[1]
-    levels, widths = by_level[LEVELS], by_level[WIDTHS]
+    arms, n, s = counts.shape[0], room.by_place[0], room.by_place[1]
+    levels, widths = room.by_level[LEVELS], room.by_level[WIDTHS]
+    likely, higher, pays, evidence = room.likely, room.higher, room.pays, room.evidence
     for arm in range(arms):
         if not again[arm]:
             continue
@@ -169,10 +161,7 @@ def believe_arms(
             own[way] = (own[way] + _ALIKE * BEFOREHAND[way]) / (votes + _ALIKE)
         if not seen:
             continue
-        size, found = (
-            lay_out(by_place, places, RATES, by_level, falls, reach, likely, higher),
-            False,
-        )
+        size, found = lay_out(room, places, RATES), False
         last, most, total, kept = (
             0,
             -np.inf,
@@ -185,11 +174,9 @@ def believe_arms(
                 pays[place, k] = 0.0
         for way in range(own.size):
             if way < CHAINS:
-                steps = changes[way], by_level, reach[0], falls[way], reach[way], likely, higher
-                evidence[way] = forwards(way, size, *steps, ahead[way], n, 0, last + 1)
+                evidence[way] = forwards(way, size, room, whole(0), last + 1)
             else:
-                period = whole(KINDS[way, 1])
-                evidence[way] = log_periodic(n, s, by_place[2], streaks, places, period)
+                evidence[way] = log_periodic(room, streaks, places, whole(KINDS[way, 1]))
             if own[way] == 0.0:
                 evidence[way] = IMPOSSIBLE
             most = evidence[way] if evidence[way] > most else most
@@ -202,12 +189,10 @@ def believe_arms(
         for way in range(own.size):
             weight = own[way] / kept
             if own[way] >= _RARE and way < CHAINS:
-                steps = changes[way], by_level, reach[0], falls[way], reach[way], likely, higher
-                forwards(way, size, *steps, ahead[way], n, last + 1, places)
-                backwards(way, weight, size, *steps, ahead[way], last + 1, places, pays)
+                forwards(way, size, room, last + 1, places)
+                backwards(way, weight, size, room, last + 1, places)
             elif own[way] >= _RARE:
-                table = whole(KINDS[way, 1]), widths, likely, size, by_level[0], pays
-                pay_periodic(weight, n, streaks, places, *table)
+                pay_periodic(weight, room, size, streaks, places, whole(KINDS[way, 1]))
         for place in range(places):
             cell = streaks - 1 - place if place < streaks else place
             rest = place - streaks + 1

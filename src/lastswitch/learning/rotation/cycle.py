@@ -102,19 +102,17 @@ def enter(
     streaks: int,
     depths: IntArray,
     cells: IntArray,
-    cycle: IntArray,
-    bias: FloatArray,
-    pays: FloatArray,
-    runs: IntArray,
+    settled: Settled,
     following: IntArray,
     used: IntArray,
 ) -> tuple[float, int]:
-    """Return what entering ``cycle``, as it is settled, earns, and the best place to do so.
+    """Return what entering a cycle earns, and the best place to do so.
 
     A turn differs from all later ones where an arm is first played, and in what follows on that
     play without a break: only these places are looked at. ``following`` and ``used`` are room for
     one number per arm.
     """
+    cycle, bias, pays, runs = settled.cycle, settled.bias, settled.pays, settled.runs
     length, n_used = cycle.size, 0
     for arm in range(following.size):
         following[arm] = -1

@@ -62,6 +62,20 @@ class Pays(NamedTuple):
         return cls(again, rested, repeats)
 
 
+class Room(NamedTuple):
+    """What cycles are planned in: five numbers per arm, and some per place."""
+
+    by_arm: IntArray
+    best: FloatArray
+    places: IntArray
+
+    @classmethod
+    def of(cls, n_arms: int) -> Room:
+        """Make room for so many arms."""
+        best, places = np.empty(LONGEST + 1), np.empty((2, LONGEST + 1), np.int64)
+        return cls(np.empty((5, n_arms), np.int64), best, places)
+
+
 @jit(inner=True)
 def cycle_pay(
     again: FloatArray,
@@ -207,31 +221,27 @@ def respond(
 
 @jit
 def plan_anew(
-    again: FloatArray,
-    rested: FloatArray,
-    repeats: FloatArray,
+    pays: Pays,
     depths: IntArray,
     price: float,
     rows: IntArray,
     cycles: IntArray,
     lengths: IntArray,
-    pays: FloatArray,
+    found: FloatArray,
     tries: int,
     noise: FloatArray,
     drawn: int,
-    room: IntArray,
-    best: FloatArray,
-    plan: IntArray,
+    room: Room,
 ) -> int:
     """Plan a few arms of the cycles ``rows`` anew, so many times; return what was ``drawn``.
 
-    ``cycles`` and ``pays``, by row, are changed in place. A cycle that is free all over is planned
-    from nothing, at first. ``noise`` are uniform numbers, of which as many are drawn as are needed,
-    in turn. ``room`` is for five numbers per arm, ``best`` and ``plan`` for some per place.
+    ``cycles`` and what they pay, ``found``, are changed in place, by row. A cycle that is free all
+    over is planned from nothing, at first. ``noise`` are uniform numbers, of which as many are
+    drawn as are needed, in turn.
     """
-    n_arms = again.shape[0]
-    last, run, order, gaps = room[0], room[1], room[2], room[3:5]
-    origin, trial = plan[0], plan[1]
+    again, rested, repeats, n_arms = pays.again, pays.rested, pays.repeats, pays.again.shape[0]
+    last, run, order, gaps = room.by_arm[0], room.by_arm[1], room.by_arm[2], room.by_arm[3:5]
+    best, origin, trial = room.best, room.places[0], room.places[1]
     for which in range(rows.size):
         row = rows[which]
         cycle, length, most = cycles[row], lengths[row], -1.0
@@ -273,7 +283,7 @@ def plan_anew(
                 most = pay
                 for place in range(length):
                     cycle[place] = trial[place]
-        pays[row] = most
+        found[row] = most
     return drawn
 
 
@@ -430,9 +440,9 @@ def _anew(
     lengths[0] = known.size  # in place of the shortest
     cycles[0, : known.size] = known
     kept = cycles, lengths, found
-    room = np.empty((5, n_arms), np.int64), np.empty(LONGEST + 1), np.empty((2, LONGEST + 1), int)
-    drawn = plan_anew(*pays, depths, price, np.arange(_LONG), *kept, tries, noise, 0, *room)
+    room = Room.of(n_arms)
+    drawn = plan_anew(pays, depths, price, np.arange(_LONG), *kept, tries, noise, 0, room)
     rows = np.argsort(-found, kind="stable")[:_KEPT]
-    plan_anew(*pays, depths, price, rows, *kept, _MORE * tries, noise, drawn, *room)
+    plan_anew(pays, depths, price, rows, *kept, _MORE * tries, noise, drawn, room)
     row = rows[np.argmax(found[rows])]
     return cycles[row, : lengths[row]] if found[row] > -1.0 else known

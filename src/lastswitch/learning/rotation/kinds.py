@@ -21,13 +21,12 @@ that were not.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from lastswitch._arrays import FloatArray
 from lastswitch._kernels import jit
-from lastswitch.learning.rotation.levels import LEVELS, MOST, WIDTHS
+from lastswitch.learning.rotation.levels import LEVELS, MOST, WIDTHS, Room
 
 CHANGING, RISING, PEAK, PERIODIC = range(4)
 #: Of each kind: its form; how likely a change is, or the period; and the rate at which the
@@ -57,44 +56,14 @@ IMPOSSIBLE = -1e300
 _NOTHING = 1e-200
 
 
-class Room(NamedTuple):
-    """What the posterior of one arm is worked out in: places of the axis by levels."""
-
-    #: Rewards and their sum by place, and what each place says by itself.
-    by_place: FloatArray
-    #: By chain and place: how likely the pay changes between the place before and this one.
-    changes: FloatArray
-    #: Levels, their widths, and four numbers more of each.
-    by_level: FloatArray
-    #: By chain and level: how much less likely a rise is one level further up, 1 by what all weigh.
-    falls: FloatArray
-    reach: FloatArray
-    likely: FloatArray
-    higher: FloatArray
-    pays: FloatArray
-    ahead: FloatArray
-    evidence: FloatArray
-
-    @classmethod
-    def of(cls, cells: int, streaks: int, even: int) -> Room:
-        """Make room for an arm of so many states; changes become rarer beyond the rest ``even``."""
-        changes = [
-            [_change(kind, k, streaks, even) for k in range(cells)] for kind in KINDS[:CHAINS]
-        ]
-        falls, reach = np.empty((2, CHAINS, MOST))
-        likely, higher, pays = np.empty((3, cells, MOST))
-        return cls(
-            np.empty((3, cells)),
-            np.array(changes),
-            np.empty((6, max(MOST, cells))),
-            falls,
-            reach,
-            likely,
-            higher,
-            pays,
-            np.empty((CHAINS, 3, cells, MOST)),
-            np.empty(len(KINDS)),
-        )
+def room_for(cells: int, streaks: int, even: int) -> Room:
+    """Make room for an arm of so many states; changes become rarer beyond the rest ``even``."""
+    changes = [[_change(kind, k, streaks, even) for k in range(cells)] for kind in KINDS[:CHAINS]]
+    falls, reach = np.empty((2, CHAINS, MOST))
+    likely, higher, pays = np.empty((3, cells, MOST))
+    by_level, ahead = np.empty((6, max(MOST, cells))), np.empty((CHAINS, 3, cells, MOST))
+    tables = likely, higher, pays, ahead, np.empty(len(KINDS))
+    return Room(np.empty((3, cells)), np.array(changes), by_level, falls, reach, *tables)
 
 
 def _change(kind: FloatArray, place: int, streaks: int, even: int) -> float:
@@ -106,21 +75,7 @@ def _change(kind: FloatArray, place: int, streaks: int, even: int) -> float:
 
 
 @jit(inner=True)
-def forwards(
-    way: int,
-    size: int,
-    changes: FloatArray,
-    by_level: FloatArray,
-    above: FloatArray,
-    falls: FloatArray,
-    reach: FloatArray,
-    likely: FloatArray,
-    higher: FloatArray,
-    ahead: FloatArray,
-    n: FloatArray,
-    begin: int,
-    end: int,
-) -> float:
+def forwards(way: int, size: int, room: Room, begin: int, end: int) -> float:
     """Fill in how likely each place has each level, by all before; return the log-likelihood.
 
     ``ahead`` holds, for a peak, the level before it, at it, and after it. It is filled in for the
@@ -128,7 +83,10 @@ def forwards(
     likely. The first place of a kind that rises begins low.
     """
     form, rate, evidence = KINDS[way, 0], KINDS[way, 2], 0.0
-    levels, widths = by_level[LEVELS], by_level[WIDTHS]
+    n, changes, ahead = room.by_place[0], room.changes[way], room.ahead[way]
+    levels, widths = room.by_level[LEVELS], room.by_level[WIDTHS]
+    likely, higher = room.likely, room.higher
+    above, falls, reach = room.reach[0], room.falls[way], room.reach[way]
     for place in range(begin, end):
         first, second, third = ahead[0, place], ahead[1, place], ahead[2, place]
         here, total, change = likely[place], 0.0, changes[place]
@@ -175,24 +133,12 @@ def forwards(
 
 
 @jit(inner=True)
-def backwards(
-    way: int,
-    weight: float,
-    size: int,
-    changes: FloatArray,
-    by_level: FloatArray,
-    above: FloatArray,
-    falls: FloatArray,
-    reach: FloatArray,
-    likely: FloatArray,
-    higher: FloatArray,
-    ahead: FloatArray,
-    seen: int,
-    places: int,
-    pays: FloatArray,
-) -> None:
+def backwards(way: int, weight: float, size: int, room: Room, seen: int, places: int) -> None:
     """Add to ``pays`` what each place pays by all, weighed; only the first were ``seen``."""
-    form, widths, back, later = KINDS[way, 0], by_level[WIDTHS], by_level[0], by_level[1]
+    form, changes, ahead, pays = KINDS[way, 0], room.changes[way], room.ahead[way], room.pays
+    widths, back, later = room.by_level[WIDTHS], room.by_level[0], room.by_level[1]
+    above, falls, reach = room.reach[0], room.falls[way], room.reach[way]
+    likely, higher = room.likely, room.higher
     for place in range(seen, places):
         lower = 0.0
         for k in range(size):

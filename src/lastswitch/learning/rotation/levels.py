@@ -9,6 +9,7 @@ error, and one hardly seen costs nothing.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,44 +26,53 @@ _REACH = 2.5
 _LEAST = -60.0
 
 
+class Room(NamedTuple):
+    """What the posterior of one arm is worked out in: places of the axis by levels."""
+
+    #: Rewards and their sum by place, and the log of how likely each paid that by itself.
+    by_place: FloatArray
+    #: By chain and place: how likely the pay changes between the place before and this one.
+    changes: FloatArray
+    #: Levels, their widths, and four numbers more of each.
+    by_level: FloatArray
+    #: By chain and level: how much less likely a rise is one level further up, 1 by what all weigh.
+    falls: FloatArray
+    reach: FloatArray
+    #: By place and level: how likely it paid what it did, 1 on average over all levels; and how
+    #: likely if the level is any from this one on.
+    likely: FloatArray
+    higher: FloatArray
+    pays: FloatArray
+    ahead: FloatArray
+    evidence: FloatArray
+
+
 @jit(inner=True)
-def lay_out(
-    by_place: FloatArray,
-    places: int,
-    rates: FloatArray,
-    room: FloatArray,
-    falls: FloatArray,
-    reach: FloatArray,
-    likely: FloatArray,
-    higher: FloatArray,
-) -> int:
+def lay_out(room: Room, places: int, rates: FloatArray) -> int:
     """Fill in the levels and all that follows from them alone; return how many they are.
 
-    Parameters
-    ----------
-    by_place, places
-        Rewards and their sum by place, of so many places, and how likely each paid that by itself,
-        which is filled in: the log of B(1 + s, 1 + n - s).
-    rates
-        Of each chain, the rate at which the likelihood of rises falls off.
-    room
-        Four rows of room, and two for the levels, rising, and how wide a stretch each stands for.
-    falls, reach
-        By chain and level: how much less likely a rise is one level further up, and 1 by what all
-        weigh.
-    likely, higher
-        By place and level: how likely it paid what it did, 1 on average over all levels; and how
-        likely if the level is any from this one on.
+    Rewards and their sum are there by place; ``rates`` are, of each chain, the rate at which the
+    likelihood of rises falls off.
     """
-    n, s, alone, levels, widths = by_place[0], by_place[1], by_place[2], room[LEVELS], room[WIDTHS]
-    mean, deviation, known = room[0], room[1], 0
+    n, s, alone = room.by_place[0], room.by_place[1], room.by_place[2]
+    levels, widths, likely, higher = (
+        room.by_level[LEVELS],
+        room.by_level[WIDTHS],
+        room.likely,
+        room.higher,
+    )
+    falls, reach = room.falls, room.reach
+    mean, deviation, known = room.by_level[0], room.by_level[1], 0
     for state in range(places):
         centre = (1.0 + s[state]) / (2.0 + n[state])
         spread = math.sqrt(centre * (1.0 - centre) / (3.0 + n[state]))
         if spread < 1.0 / _EVEN:
             mean[known], deviation[known] = centre, spread
             known += 1
-    lows, highs = room[2], room[3]  # stretches still to be looked at, topmost last
+    lows, highs = (
+        room.by_level[2],
+        room.by_level[3],
+    )  # stretches still to be looked at, topmost last
     for stretch in range(_EVEN):
         lows[stretch], highs[stretch] = 1.0 - (stretch + 1) / _EVEN, 1.0 - stretch / _EVEN
     left, size = _EVEN, 0
@@ -84,7 +94,7 @@ def lay_out(
         else:
             levels[size], widths[size] = middle, width
             size += 1
-    hit, miss = room[2], room[3]
+    hit, miss = room.by_level[2], room.by_level[3]
     for k in range(size):
         hit[k], miss[k] = math.log(levels[k]), math.log1p(-levels[k])
     for state in range(places):

@@ -72,14 +72,30 @@ class Outlook(NamedTuple):
         return cls(pays, idle, pays + potentials[moves.played] - idle)
 
 
+class Nodes(NamedTuple):
+    """The nodes of a beam: those of a round and of the next, and who led to whom."""
+
+    places: IntArray
+    pays: FloatArray
+    #: By round: each node's parent, and what was played.
+    parents: IntArray
+    played: IntArray
+    #: Of the children so far, best first.
+    scores: FloatArray
+    keys: Words
+    #: Three numbers per arm.
+    room: IntArray
+
+
 class Beam:
-    """Room for the nodes of a beam, used again by every search of the same size."""
+    """Room for a beam, used again by every search of the same size."""
 
     def __init__(self, n_arms: int, width: int, rounds: int) -> None:
-        self.places, self.pays = np.empty((2, width * n_arms), np.int64), np.empty((2, width))
-        self.parents, self.arms = np.empty((2, rounds, width), np.int64)
-        self.scores, self.child_keys = np.empty(width), np.empty(width, np.uint64)
-        self.room = np.empty((3, n_arms), np.int64)
+        parents, played = np.empty((2, rounds, width), np.int64)
+        places, pays = np.empty((2, width * n_arms), np.int64), np.empty((2, width))
+        children = np.empty(width), np.empty(width, np.uint64)
+        room = np.empty((3, n_arms), np.int64)
+        self.nodes = Nodes(places, pays, parents, played, *children, room)
 
     def plan(
         self,
@@ -97,17 +113,12 @@ class Beam:
         above its pay; the cycle itself is then one of the plans. Arms not allowed are not played
         throughout the plan. ``tables`` are values, streaks and depths.
         """
-        plan, gain = np.empty(rounds, np.int64), outlook.gain
+        plan = np.zeros(rounds, np.int64)
         if allowed is not None:
-            gain = np.where(np.repeat(allowed, len(gain) // len(start)), gain, -np.inf)
+            free = np.repeat(allowed, len(outlook.gain) // len(start))
+            outlook = outlook._replace(gain=np.where(free, outlook.gain, -np.inf))
             plan[:] = np.flatnonzero(allowed)[0]
-        else:
-            plan[:] = 0
-        worth = look_ahead(
-            *(*moves, *outlook[:2], gain, *tables, start, *cycle),
-            *(self.places, self.pays, self.parents, self.arms, self.scores, self.child_keys),
-            *(self.room, plan),
-        )
+        worth = look_ahead(moves, outlook, *tables, start, cycle, self.nodes, plan)
         return plan, worth
 
 
@@ -154,32 +165,21 @@ def keep(
 
 @jit
 def look_ahead(
-    idle: IntArray,
-    played: IntArray,
-    idle_key: Words,
-    gain_key: Words,
-    paid: FloatArray,
-    idle_worth: FloatArray,
-    gain: FloatArray,
+    moves: Moves,
+    outlook: Outlook,
     values: FloatArray,
     streaks: int,
     depths: IntArray,
     start: IntArray,
-    cycle: IntArray,
-    pay: float,
-    bias: FloatArray,
-    settled_pays: FloatArray,
-    runs: IntArray,
-    places: IntArray,
-    pays: FloatArray,
-    parent_of: IntArray,
-    arm_of: IntArray,
-    scores: FloatArray,
-    child_keys: Words,
-    room: IntArray,
+    settled: Settled,
+    nodes: Nodes,
     plan: IntArray,
 ) -> float:
     """Fill ``plan``, if any is found, and return what it is worth; see :meth:`Beam.plan`."""
+    idle, played, idle_key, gain_key = moves.idle, moves.played, moves.idle_key, moves.gain_key
+    paid, idle_worth, gain = outlook.pays, outlook.idle_worth, outlook.gain
+    places, pays, parent_of, arm_of = nodes.places, nodes.pays, nodes.parents, nodes.played
+    scores, child_keys, cycle = nodes.scores, nodes.keys, settled.cycle
     (n_arms, n_cells), rounds, width = values.shape, plan.size, scores.size
     for arm in range(n_arms):
         places[0, arm] = arm * n_cells + start[arm]
@@ -230,7 +230,7 @@ def look_ahead(
         size, now = children, 1 - now
     node, best = 0, scores[0]
     if cycle.size > 0:
-        cells, following, used = room[0], room[1], room[2]
+        cells, following, used = nodes.room[0], nodes.room[1], nodes.room[2]
         node, best, entry = -1, -np.inf, 0
         for leaf in range(
             -1, size if size < _LEAVES else _LEAVES
@@ -239,10 +239,9 @@ def look_ahead(
                 cells[arm] = start[arm]
                 if leaf >= 0:
                     cells[arm] = places[now, leaf * n_arms + arm] - arm * n_cells
-            turn = cycle, bias, settled_pays, runs, following, used
-            more, where = enter(values, streaks, depths, cells, *turn)
+            more, where = enter(values, streaks, depths, cells, settled, following, used)
             if leaf < 0:
-                best, entry = more + rounds * pay, where
+                best, entry = more + rounds * settled.pay, where
             elif pays[now, leaf] + more > best + _EQUAL:
                 node, best = leaf, pays[now, leaf] + more
         if node < 0:

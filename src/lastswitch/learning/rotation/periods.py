@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import math
 
-from lastswitch._arrays import FloatArray
 from lastswitch._kernels import jit
+from lastswitch.learning.rotation.levels import WIDTHS, Room
 
 
 @jit(inner=True)
-def log_periodic(
-    n: FloatArray, s: FloatArray, alone: FloatArray, streaks: int, places: int, period: int
-) -> float:
+def log_periodic(room: Room, streaks: int, places: int, period: int) -> float:
     """Return the log-likelihood of what was seen if rests a period apart pay the same.
 
-    It is compared with ``alone``, what each state says by itself, and so is a sum over groups in
+    It is compared with what each state says by itself, and so is a sum over groups in
     which several were seen.
     """
-    total = 0.0
+    n, s, alone, total = room.by_place[0], room.by_place[1], room.by_place[2], 0.0
     for group in range(-1, period):
         first, last, apart = 0, streaks, 1
         if group >= 0:
@@ -40,21 +38,11 @@ def log_periodic(
 
 @jit(inner=True)
 def pay_periodic(
-    weight: float,
-    n: FloatArray,
-    streaks: int,
-    places: int,
-    period: int,
-    widths: FloatArray,
-    likely: FloatArray,
-    size: int,
-    share: FloatArray,
-    pays: FloatArray,
+    weight: float, room: Room, size: int, streaks: int, places: int, period: int
 ) -> None:
-    """Add to ``pays`` what states pay if rests a period apart pay the same, weighed.
-
-    ``share`` is room for one number for each of the ``size`` levels.
-    """
+    """Add to the room's pays what states pay if rests a period apart pay the same, weighed."""
+    n, widths, share = room.by_place[0], room.by_level[WIDTHS], room.by_level[0]
+    likely, pays = room.likely, room.pays
     for group in range(-1, period):
         first, last, apart = 0, streaks, 1
         if group >= 0:

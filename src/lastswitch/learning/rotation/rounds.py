@@ -38,6 +38,20 @@ class Choices(NamedTuple):
     costs: FloatArray
 
 
+class RoundNodes(NamedTuple):
+    """The nodes of a beam: those of a round and of the next, and who led to whom."""
+
+    places: IntArray
+    states: IntArray
+    pays: FloatArray
+    #: By round: each node's parent, and what was chosen.
+    parents: IntArray
+    chosen: IntArray
+    #: Of the children so far, best first.
+    scores: FloatArray
+    keys: Words
+
+
 def plan_rounds(
     moves: Moves,
     outlook: Outlook,
@@ -53,15 +67,14 @@ def plan_rounds(
     ``start`` is the cell of each arm, ``memory`` what each counter remembers, and ``free`` are the
     choices that may be made in the first round.
     """
-    n_arms, n_counters, plan = len(start), len(memory), np.empty(rounds, np.int64)
-    places = np.empty((2, width, n_arms), np.int64)
-    places[0, 0] = np.arange(n_arms) * (len(outlook.pays) // n_arms) + start
-    states = np.empty((2, width, n_counters), np.int64)
-    states[0, 0] = memory
+    n_arms, plan = len(start), np.empty(rounds, np.int64)
     parents, chosen = np.empty((2, rounds, width), np.int64)
-    nodes = np.zeros((2, width)), parents, chosen, np.empty(width), np.empty(width, np.uint64)
-    given = *moves, *outlook, *choices, free, places, states, *nodes
-    reached = look_ahead_rounds(*given, plan)
+    children = np.empty(width), np.empty(width, np.uint64)
+    places, states = np.empty((2, width, n_arms), int), np.empty((2, width, len(memory)), int)
+    places[0, 0] = np.arange(n_arms) * (len(outlook.pays) // n_arms) + start
+    states[0, 0] = memory
+    nodes = RoundNodes(places, states, np.zeros((2, width)), parents, chosen, *children)
+    reached = look_ahead_rounds(moves, outlook, choices, free, nodes, plan)
     return plan[:reached]
 
 
@@ -77,32 +90,20 @@ def _mixed(counter: int, state: int) -> np.uint64:
 
 @jit
 def look_ahead_rounds(
-    idle: IntArray,
-    played: IntArray,
-    idle_key: Words,
-    gain_key: Words,
-    paid: FloatArray,
-    idle_worth: FloatArray,
-    gain: FloatArray,
-    choices: BoolArray,
-    empty: FloatArray,
-    events: IntArray,
-    first: IntArray,
-    n_events: IntArray,
-    after: IntArray,
-    wrong: IntArray,
-    costs: FloatArray,
+    moves: Moves,
+    outlook: Outlook,
+    rules: Choices,
     free: BoolArray,
-    places: IntArray,
-    states: IntArray,
-    pays: FloatArray,
-    parent_of: IntArray,
-    choice_of: IntArray,
-    scores: FloatArray,
-    child_keys: Words,
+    nodes: RoundNodes,
     plan: IntArray,
 ) -> int:
     """Fill ``plan``; return for how many rounds there are any choices. See :func:`plan_rounds`."""
+    idle, played, idle_key, gain_key = moves.idle, moves.played, moves.idle_key, moves.gain_key
+    paid, idle_worth, gain = outlook.pays, outlook.idle_worth, outlook.gain
+    choices, empty, events, costs = rules.arms, rules.empty, rules.events, rules.costs
+    first, n_events, after, wrong = rules.first, rules.n_events, rules.after, rules.wrong
+    places, states, pays = nodes.places, nodes.states, nodes.pays
+    parent_of, choice_of, scores, child_keys = nodes.parents, nodes.chosen, nodes.scores, nodes.keys
     n_arms, n_counters, width = choices.shape[1], first.size, scores.size
     size, now, reached = 1, 0, 0
     for t in range(plan.size):

@@ -26,7 +26,8 @@ from lastswitch.learning.rotation.books import (
     with_row,
 )
 from lastswitch.learning.rotation.indices import INDICES, exploration_level, thompson
-from lastswitch.learning.rotation.kinds import KINDS, Room
+from lastswitch.learning.rotation.kinds import KINDS, room_for
+from lastswitch.learning.rotation.levels import Room
 from lastswitch.learning.rotation.price import price_places
 
 #: Tables may be made again when some state was seen this much more often, and all are when all
@@ -98,7 +99,9 @@ class Tables:
         """Make views through which single entries are read and written without NumPy's cost."""
         self.depth_list: list[int] = self.depths.tolist()
         self.worth, self.slot_price, self.bound = self.values[:0], 0.0, 1.0
+        #: Of each arm: how long its best cycle rests, and how often its last cell was seen.
         self._rests = np.zeros(len(self.depths), np.int64)
+        self._tails = np.zeros(len(self.depths))
         self.limit_told, self.limit_all = flat(self.limits[0]), flat(self.limits[1])
         self._then, self._mean = flat(self.basis[0]), flat(self.basis[1])
         self._room: Room | None = None
@@ -196,15 +199,16 @@ class Tables:
         values: FloatArray
         if self.index == "reservation":
             counts, sums, _ = gathered(seen, streaks, self.depths)
+            self._tails = counts[np.arange(len(counts)), streaks + self.depths - 1]
             values = np.ones_like(counts)
             values[:, : self.values.shape[1]] = self.values
             cells, even = values.shape[1], even_rests(len(counts))
             room = self._room
             if room is None or room.by_place.shape[1] != cells:
-                room = self._room = Room.of(cells, streaks, even)
+                room = self._room = room_for(cells, streaks, even)
             profit = PROFIT * seen.plays / max(1, seen.states)
             table = counts, sums, streaks, self.depths, even, profit, again, self.kinds
-            believe_arms(*table, values, np.empty(cells), *room)
+            believe_arms(*table, values, np.empty(cells), room)
         else:
             counts, sums, squares = pooled(seen, streaks, self.depths)
             if self.index == "thompson":
@@ -224,9 +228,10 @@ class Tables:
         # Where rests never seen are judged by others, telling more of them apart costs little: a
         # peak behind the table's end is not taken for the tail's first rest. Where each counts as
         # the best there is, it costs a look at each.
-        at_once = self.index == "reservation"
-        hurry = np.ones(len(self.depths), np.bool_) if at_once else self._rests == self.depths
-        asked = asking_depth(self.depths, self.max_depth, seen, hurry)
+        if self.index == "reservation":
+            asked = (self.depths < self.max_depth) & (self._tails >= _TAIL_SEEN)
+        else:
+            asked = asking_depth(self.depths, self.max_depth, seen, self._rests == self.depths)
         for arm in np.flatnonzero(asked).tolist() if asked.any() else ():
             self.depths[arm] = min(self.max_depth, self.depth_list[arm] + _DEEPER)
         return asked
