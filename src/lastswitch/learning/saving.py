@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lastswitch._atomic import told
 from lastswitch._checks import check_path
 from lastswitch._codec import (
     array_digest,
@@ -54,7 +55,7 @@ def save_policy(policy: Policy, path: str | os.PathLike[str]) -> Path:
                 **policy.snapshot(),
             }
         )
-        with _locked(file) as found:
+        with told(file), _locked(file) as found:
             known = policy.files.get(file.resolve())
             if known is not None and found is not None and found != known:
                 raise FileError(
