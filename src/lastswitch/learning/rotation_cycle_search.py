@@ -141,7 +141,7 @@ def fill_in(
         since += 1
         _gaps(cycle, at, -1, back)
         _gaps(cycle, at, 1, ahead)
-        was, chosen, best = cycle[at], cycle[at], -np.inf
+        was, chosen, best = cycle[at], max(cycle[at], 0), -np.inf
         for arm in range(values.shape[0]):
             left = _on_end(cycle, at, -1, arm) if back[arm] == 1 else 0
             right = _on_end(cycle, at, 1, arm) if ahead[arm] == 1 else 0

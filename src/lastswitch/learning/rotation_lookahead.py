@@ -199,6 +199,11 @@ def look_ahead(
                     filled |= bit
                     if children == width:
                         least = scores[width - 1]
+        if children == 0:  # tables that are no numbers: play what may be played
+            for at in range(n_arms):
+                if allowed[at]:
+                    plan[:] = at
+            return -np.inf
         for node in range(children):
             parent, chosen = parents[node], index(arms[node])
             to, of = index(node * n_arms), index(parent * n_arms)
