@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.routing import Mount
 
 from lastswitch import __version__
 from lastswitch.errors import LastSwitchError
@@ -26,7 +28,6 @@ from lastswitch.service.answers import answer
 from lastswitch.service.database import Database, is_away
 from lastswitch.service.gate import Access, Gate
 from lastswitch.service.keys import Keys
-from lastswitch.service.lane import Handlers, Lane
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.operations import Answer
 from lastswitch.service.problems import Problem
@@ -65,12 +66,15 @@ class Service:
         self.worker.listeners.append(lambda lines: self.metrics.sync(self.worker))
 
     def application(self) -> Any:
-        """Return the ASGI application."""
+        """Return the ASGI application.
+
+        What comes by the thousand is routed to its endpoints without the framework, which serves
+        all the rest and describes the whole.
+        """
         app = FastAPI(
             title="lastswitch",
             version=__version__,
             summary="Decisions for things that wear out when repeated and recover when rested.",
-            lifespan=self._lifespan,
             docs_url=None,  # they would load scripts from elsewhere
             redoc_url=None,
         )
@@ -84,13 +88,15 @@ class Service:
         app.mount(
             "/", StaticFiles(directory=str(files("lastswitch.service") / "studio"), html=True)
         )
-        for kind, handler in HANDLERS:
+        for kind, handler in HANDLERS.items():
             app.add_exception_handler(kind, handler)
-        lane = Lane(app, decisions_api.router.routes, HANDLERS)
-        return Gate(lane, self.access, self.keys, self.metrics)
+        routes = [*decisions_api.plain_routes(), Mount("", app)]
+        whole = Starlette(routes=routes, exception_handlers=HANDLERS, lifespan=self._lifespan)
+        whole.state.service = self
+        return Gate(whole, self.access, self.keys, self.metrics)
 
     @asynccontextmanager
-    async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         await self._find_database()
         self.worker.start()
         refreshing = asyncio.create_task(self._keep_keys())
@@ -175,10 +181,11 @@ async def _away(request: Request, error: Any) -> Response:
     return await _problem(request, problem)
 
 
-HANDLERS: Handlers = (
-    (Problem, _problem),
-    (RequestValidationError, _invalid),
-    (HTTPException, _http),
-    (LastSwitchError, _refused),
-    (SQLAlchemyError, _away),
-)
+#: What answers an error of a kind.
+HANDLERS: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
+    Problem: _problem,
+    RequestValidationError: _invalid,
+    HTTPException: _http,
+    LastSwitchError: _refused,
+    SQLAlchemyError: _away,
+}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -19,7 +20,6 @@ from urllib.parse import unquote
 from lastswitch.service.keys import Key, Keys
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.problems import MEDIA, Problem
-from lastswitch.service.randomness import random_bytes
 
 log = logging.getLogger("lastswitch.service.requests")
 
@@ -82,7 +82,7 @@ class Gate:
             return
         began, headers = time.perf_counter(), dict(scope["headers"])
         given = headers.get(b"x-request-id", b"")
-        name = given if _ID.fullmatch(given) else random_bytes(8).hex().encode()
+        name = given if _ID.fullmatch(given) else os.urandom(8).hex().encode()
         scope["request_id"] = name.decode()
         status, begun = 500, False
 
