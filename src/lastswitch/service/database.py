@@ -27,8 +27,8 @@ try:
 except ImportError:  # Windows: SQLite's own busy handler has to do
     fcntl = None  # type: ignore[assignment]
 
-#: Names the advisory lock of PostgreSQL: "last" as a number.
-TURN = 0x6C617374
+#: Waits for the turn on PostgreSQL; the lock's number is "last" in ASCII.
+TAKE_TURN = f"SELECT pg_advisory_xact_lock({0x6C617374})"
 #: Milliseconds that SQLite waits where no flock is to be had.
 _PATIENCE = 20_000
 
@@ -95,7 +95,7 @@ class Database:
         """Give a connection to write on, when it is our turn; commit at the end."""
         with self.taking_turns(), self._writing.begin() as connection:
             if not self.sqlite:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TURN})")
+                connection.exec_driver_sql(TAKE_TURN)
             yield connection
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import os
+import random
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
@@ -64,6 +64,45 @@ async def decide(request: Request, name: RotationName) -> Response:
 
 
 @router.post(
+    "/decisions/{id}/reward",
+    status_code=201,
+    summary="Tell a reward",
+    response_model=DecisionView,
+    responses={
+        200: {"model": DecisionView, "description": "The same reward was told before."},
+        **problems(404, 409, 410, 415),
+    },
+    openapi_extra=body_of(RewardBody),
+)
+async def reward(request: Request, id: DecisionId) -> Response:  # noqa: A002
+    """Say what a decision paid. The first reward counts; the same again is fine."""
+    body = await read_body(request, RewardBody)
+    return await _one(request, _tell(id, body.reward, _scope(request)))
+
+
+@router.post(
+    "/decisions/{id}/confirm",
+    summary="Confirm an offer",
+    response_model=DecisionView,
+    responses=problems(404, 410),
+)
+async def confirm(request: Request, id: DecisionId) -> Response:  # noqa: A002
+    """Say that an offer is played: now the subject's state moves. Again does nothing."""
+    return await _one(request, Confirm(id, _scope(request)))
+
+
+@router.post(
+    "/decisions/{id}/cancel",
+    summary="Cancel an offer",
+    response_model=DecisionView,
+    responses=problems(404, 409),
+)
+async def cancel(request: Request, id: DecisionId) -> Response:  # noqa: A002
+    """Say that an offer is not played: it is as if it had not been asked."""
+    return await _one(request, Cancel(id, _scope(request)))
+
+
+@router.post(
     "/rotations/{name}/decisions/batch",
     summary="Decide for several subjects",
     response_model=BatchView,
@@ -74,6 +113,19 @@ async def decide_many(request: Request, name: RotationName) -> Response:
     """Decide for several subjects at once: each is answered by itself."""
     body = await read_body(request, AsksBody)
     return await _many(request, [_ask(name, one, one.key) for one in body.decisions])
+
+
+@router.post(
+    "/decisions/reward",
+    summary="Tell several rewards",
+    response_model=BatchView,
+    responses=problems(415),
+    openapi_extra=body_of(RewardsBody),
+)
+async def reward_many(request: Request) -> Response:
+    """Say what several decisions paid."""
+    body, scope = await read_body(request, RewardsBody), _scope(request)
+    return await _many(request, [_tell(one.id, one.reward, scope) for one in body.rewards])
 
 
 @router.post(
@@ -100,58 +152,6 @@ async def cancel_many(request: Request) -> Response:
     """Say that several offers are not played."""
     body, scope = await read_body(request, IdsBody), _scope(request)
     return await _many(request, [Cancel(name, scope) for name in body.ids])
-
-
-@router.post(
-    "/decisions/reward",
-    summary="Tell several rewards",
-    response_model=BatchView,
-    responses=problems(415),
-    openapi_extra=body_of(RewardsBody),
-)
-async def reward_many(request: Request) -> Response:
-    """Say what several decisions paid."""
-    body, scope = await read_body(request, RewardsBody), _scope(request)
-    return await _many(request, [_tell(one.id, one.reward, scope) for one in body.rewards])
-
-
-@router.post(
-    "/decisions/{id}/confirm",
-    summary="Confirm an offer",
-    response_model=DecisionView,
-    responses=problems(404, 410),
-)
-async def confirm(request: Request, id: DecisionId) -> Response:  # noqa: A002
-    """Say that an offer is played: now the subject's state moves. Again does nothing."""
-    return await _one(request, Confirm(id, _scope(request)))
-
-
-@router.post(
-    "/decisions/{id}/cancel",
-    summary="Cancel an offer",
-    response_model=DecisionView,
-    responses=problems(404, 409),
-)
-async def cancel(request: Request, id: DecisionId) -> Response:  # noqa: A002
-    """Say that an offer is not played: it is as if it had not been asked."""
-    return await _one(request, Cancel(id, _scope(request)))
-
-
-@router.post(
-    "/decisions/{id}/reward",
-    status_code=201,
-    summary="Tell a reward",
-    response_model=DecisionView,
-    responses={
-        200: {"model": DecisionView, "description": "The same reward was told before."},
-        **problems(404, 409, 410, 415),
-    },
-    openapi_extra=body_of(RewardBody),
-)
-async def reward(request: Request, id: DecisionId) -> Response:  # noqa: A002
-    """Say what a decision paid. The first reward counts; the same again is fine."""
-    body = await read_body(request, RewardBody)
-    return await _one(request, _tell(id, body.reward, _scope(request)))
 
 
 def plain_routes() -> list[Route]:
@@ -182,7 +182,7 @@ def _ask(rotation: str, body: AskBody, key: str | None) -> Ask:
     asked = (body.subject, body.at, body.allowed, body.plays, body.confirm)
     return Ask(
         rotation=rotation,
-        id=_id_of(os.urandom(16) if key is None else _named(rotation, key)),
+        id=_id_of(random.randbytes(16) if key is None else _named(rotation, key)),
         keyed=key is not None,
         subject=body.subject,
         at=body.at,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-import os
+import random
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -82,7 +82,7 @@ class Gate:
             return
         began, headers = time.perf_counter(), dict(scope["headers"])
         given = headers.get(b"x-request-id", b"")
-        name = given if _ID.fullmatch(given) else os.urandom(8).hex().encode()
+        name = given if _ID.fullmatch(given) else b"%016x" % random.getrandbits(64)
         scope["request_id"] = name.decode()
         status, begun = 500, False
 

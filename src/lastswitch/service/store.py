@@ -123,8 +123,8 @@ def _moved(subject: Subject) -> dict[str, Any]:
         "state": _text(standing.state),
         "recent": _text(standing.recent),
         "open_id": subject.open_id,
-        "rotation": subject.rotation,
-        "name": subject.name,
+        "its_rotation": subject.rotation,
+        "its_name": subject.name,
         "was": was,
     }
 
@@ -159,7 +159,7 @@ def _settled(decision: Decision) -> dict[str, Any]:
         "due": decision.due,
         "reward": None if decision.reward is None else _text(decision.reward),
         "told": decision.told,
-        "id": decision.id,
+        "its_id": decision.id,
         "was": decision.was,
     }
 

@@ -20,7 +20,6 @@ from sqlalchemy import select
 
 from lastswitch.service import tables
 from lastswitch.service.channels import ConflictError, open_channel
-from lastswitch.service.checkpoints import Checkpoints
 from lastswitch.service.contract import Work
 from lastswitch.service.database import Database, is_away, is_conflict
 from lastswitch.service.operations import Answer, Close, Operation
@@ -80,7 +79,6 @@ class Worker:
         #: Called with every batch of lines once they are committed.
         self.listeners: list[Callable[[list[Any]], None]] = []
         self._render, self._channel = render, open_channel(database)
-        self._checkpoints = Checkpoints(database)
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="lastswitch-store", daemon=True)
         self._looked = self._swept = self._surveyed = 0.0
@@ -88,7 +86,6 @@ class Worker:
 
     def start(self) -> None:
         """Read the journal, then answer."""
-        self._checkpoints.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -96,7 +93,6 @@ class Worker:
         self._queue.put(None)
         if self._thread.is_alive():
             self._thread.join()
-        self._checkpoints.stop()
 
     def submit(self, operations: Sequence[Operation]) -> asyncio.Future[list[Reply]]:
         """Return, from the event loop, a future of the replies."""
