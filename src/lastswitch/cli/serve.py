@@ -38,6 +38,14 @@ def serve(
     synchronous: Annotated[
         str, typer.Option(help="SQLite: FULL outlives a power cut, NORMAL is faster.")
     ] = "FULL",
+    migrate: Annotated[
+        bool,
+        typer.Option(
+            "--migrate",
+            help="Bring a PostgreSQL database that an earlier release made up to date; make a copy "
+            "first. SQLite files are copied and brought up to date without it.",
+        ),
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Verify the database, and end.")] = False,
     new_key: Annotated[
         str | None,
@@ -59,7 +67,8 @@ def serve(
     from lastswitch._extras import load_extra
     from lastswitch.errors import ServiceError
 
-    for module in ("fastapi", "uvicorn", "sqlalchemy", "msgspec", "prometheus_client"):
+    needed = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "msgspec", "prometheus_client")
+    for module in needed:
         load_extra(module, "serve")
     from lastswitch.service.gate import Limits
     from lastswitch.service.keys import make_key, revoke_key
@@ -78,7 +87,9 @@ def serve(
             _announce(prepared, host, port)
             run(prepared, host=host, port=port, synchronous="NORMAL", verbose=verbose)
         return None
-    prepared = prepare(rotation or [], database, synchronous)
+    prepared = prepare(rotation or [], database, synchronous, migrate)
+    if prepared.copy is not None:
+        typer.echo(f"brought up to date; the database as it was: {prepared.copy}", err=True)
     if revoke is not None:
         revoke_key(prepared.database, revoke)
         return None

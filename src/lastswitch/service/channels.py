@@ -106,7 +106,7 @@ def _fetch(connection: Connection, wanted: Wanted) -> Found:
     decisions = _rows(connection, decision, wanted.ids)
     aliases = _rows(connection, alias, wanted.keys)
     who = {*wanted.subjects, *((d.rotation, d.subject) for d in decisions if d.status == OFFERED)}
-    subjects = []
+    subjects: list[Any] = []
     for rotation in {rotation for rotation, _ in who}:
         names = [name for other, name in who if other == rotation]
         query = select(subject).where(subject.c.rotation == rotation, subject.c.name.in_(names))

@@ -9,18 +9,19 @@ nothing. Whoever dies gives its turn back.
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, select
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from lastswitch.errors import ServiceError
-from lastswitch.service import tables
+from lastswitch.service import migrations
 
 try:
     import fcntl
@@ -64,22 +65,47 @@ class Database:
         self._mine = threading.Lock()
         self._handle: tuple[int, int] | None = None
 
-    def create(self) -> None:
-        """Make the tables where there are none; refuse tables of another version."""
+    def create(self, migrate: bool = False) -> Path | None:
+        """Make the tables where there are none; refuse those of another release, or migrate them.
+
+        Returns
+        -------
+        Path or None
+            The copy of a SQLite file as it was before it was migrated.
+        """
         with self.writing() as connection:
-            tables.metadata.create_all(connection)
-            for statement in tables.GUARDS["sqlite" if self.sqlite else "postgresql"]:
-                connection.exec_driver_sql(statement)
-            where = tables.meta.c.name == "schema"
-            found = connection.execute(select(tables.meta.c.value).where(where)).scalar()
+            found = migrations.revision_of(connection)
             if found is None:
-                row = {"name": "schema", "value": str(tables.SCHEMA)}
-                connection.execute(insert(tables.meta), [row])
-            elif found != str(tables.SCHEMA):
+                migrations.create(connection)
+            elif not migrations.is_known(found):
                 raise ServiceError(
-                    f"the database is of schema {found}, this release works with "
-                    f"{tables.SCHEMA}; use the release that wrote it."
+                    f"the database is of schema {found}, which a later release made; this one "
+                    f"works with {migrations.newest()}: use the later release."
                 )
+            elif found != migrations.newest():
+                if not migrate:
+                    raise ServiceError(
+                        f"the database is of schema {found}, which an earlier release made; make "
+                        "a copy of it, and bring it up to date: lastswitch serve --migrate."
+                    )
+                kept = self._copied(found)
+                migrations.upgrade(connection, found)
+                return kept
+        return None
+
+    def _copied(self, revision: str) -> Path | None:
+        """Return a copy of a SQLite file as it is, beside it."""
+        if not self.sqlite:
+            return None
+        file = Path(str(self.url.database))
+        kept = file.with_name(f"{file.stem}.schema-{revision}{file.suffix}")
+        kept.touch(mode=0o600)
+        with (
+            closing(sqlite3.connect(file)) as source,
+            closing(sqlite3.connect(kept)) as target,
+        ):
+            source.backup(target)
+        return kept
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -39,21 +39,32 @@ class Prepared(NamedTuple):
     database: Database
     rotations: list[str]
     key: str | None
+    #: The file as it was, where it was brought up to date.
+    copy: Path | None = None
 
 
-def prepare(files: Sequence[Path], where: str | None = None, synchronous: str = "FULL") -> Prepared:
-    """Open the database, put the files' rotations into it, and make a key if there is none."""
+def prepare(
+    files: Sequence[Path],
+    where: str | None = None,
+    synchronous: str = "FULL",
+    migrate: bool = False,
+) -> Prepared:
+    """Open the database, put the files' rotations into it, and make a key if there is none.
+
+    A SQLite file that an earlier release wrote is copied and brought up to date; PostgreSQL, of
+    which we can make no copy, only if ``migrate`` says that there is one.
+    """
     if where is None:
         if not files:
             raise ServiceError("say what to serve: a rotation's file, or --database.")
         where = str(files[0].with_suffix(".sqlite"))
     specs = [(file.stem, read_spec(file)) for file in files]
     database = Database(where, synchronous)
-    database.create()
+    copy = database.create(migrate=migrate or database.sqlite)
     for name, spec in specs:
         put_rotation(database, name, spec)
     key = None if count_keys(database) else make_key(database, label="first")
-    return Prepared(database, [name for name, _ in specs], key)
+    return Prepared(database, [name for name, _ in specs], key, copy)
 
 
 def read_spec(file: Path) -> dict[str, Any]:
