@@ -76,11 +76,7 @@ def get_rotation(
     """Return a rotation: its newest version, or an earlier one."""
     found = _newest(request, name)
     if version is not None:
-        known = _service(request).worker.rotations.versions(name)
-        earlier = [entry for entry in known if entry.number == version]
-        if not earlier:
-            raise Problem.unknown("version", str(version))
-        found = earlier[0]
+        found = _service(request).worker.rotations.version(name, version)
     return RotationView(**rotation_view(found))
 
 
@@ -241,14 +237,15 @@ async def health() -> dict[str, str]:
     summary="Whether it can decide",
     responses={503: {"description": "Not yet, or the database is away."}},
 )
-def ready(request: Request) -> dict[str, str]:
+def ready(request: Request) -> dict[str, Any]:
     """Say whether the journal is read and the database answers."""
     service = _service(request)
     if not service.worker.ready.is_set():
         raise Problem(503, "starting", "the journal is being read; try again in a moment.")
     with service.database.reading() as connection:
         connection.execute(select(tables.meta))
-    return {"status": "ready"}
+    aside = len(service.worker.rotations.aside())  # how many, not which: nobody needs a key here
+    return {"status": "ready", "aside": aside} if aside else {"status": "ready"}
 
 
 @open_router.get(

@@ -13,6 +13,8 @@ from lastswitch._suggest import suggestion
 from lastswitch.errors import ServiceError
 
 DECIDE = ("learner", "plan", "cycle")
+#: The largest number that a reward, or a memory, may be: sums of many more stay numbers.
+LARGEST = 1e15
 _SPAN = re.compile(r"\s*(\d{1,9})\s*(s|min|h|d|w)\s*")
 
 
@@ -110,12 +112,14 @@ class Settings:
             raise ServiceError("explore and holdout are shares of the same whole; lower one.")
         if not (is_number(self.time_limit) and 0.0 < self.time_limit <= 10.0):
             raise ServiceError(f"time_limit is up to 10 seconds, got {shown(self.time_limit)}.")
-        if self.memory is not None and not (is_number(self.memory) and self.memory > 0):
+        if self.memory is not None and not (is_number(self.memory) and 0 < self.memory <= LARGEST):
             raise ServiceError(f"memory is a number of rounds, got {shown(self.memory)}.")
         pair = list(self.rewards) if isinstance(self.rewards, list | tuple) else []
-        if not (len(pair) == 2 and all(map(is_number, pair)) and pair[0] < pair[1]):
+        known = len(pair) == 2 and all(map(is_number, pair))
+        if not (known and -LARGEST <= pair[0] < pair[1] <= LARGEST):
             raise ServiceError(
-                f"rewards are the smallest and the largest, got {shown(self.rewards)}."
+                f"rewards are the smallest and the largest, from {-LARGEST:g} to {LARGEST:g}, got "
+                f"{shown(self.rewards)}."
             )
         if self.missing is not None and not (
             is_number(self.missing) and pair[0] <= self.missing <= pair[1]

@@ -278,6 +278,7 @@ class Worker:
             found = connection.execute(
                 select(due.c.id)
                 .where(due.c.status == "played", due.c.due.is_not(None))
+                .where(due.c.rotation.not_in(self.rotations.aside()))
                 .where(due.c.due <= self.clock())
                 .order_by(due.c.due)
                 .limit(_SWEPT)
