@@ -23,6 +23,7 @@ from lastswitch import __version__
 from lastswitch.errors import LastSwitchError
 from lastswitch.service import decisions_api, reading_api
 from lastswitch.service.answers import answer
+from lastswitch.service.clock import SteadyClock
 from lastswitch.service.database import Database, is_away
 from lastswitch.service.gate import Access, Gate
 from lastswitch.service.keys import Keys
@@ -46,12 +47,12 @@ class Service:
     access
         Who is let in, and how much they may ask for.
     clock
-        Seconds since 1970.
+        Seconds since 1970; by default one that does not jump.
     """
 
     database: Database
     access: Access = field(default_factory=Access)
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = field(default_factory=SteadyClock)
     worker: Worker = field(init=False)
     keys: Keys = field(init=False)
     metrics: Metrics = field(init=False)

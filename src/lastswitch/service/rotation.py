@@ -77,6 +77,11 @@ class Version:
         return math.inf if given is None else seconds_of("window", given)
 
     @cached_property
+    def ahead(self) -> float:
+        """Seconds from now, or before the first round, that rounds asked for may be away."""
+        return seconds_of("ahead", self.settings.ahead)
+
+    @cached_property
     def stand(self) -> float:
         """Seconds that an offer stands."""
         return seconds_of("stand", self.settings.stand)
@@ -192,9 +197,8 @@ def prior_of(version: Version) -> Prior | None:
         raise ServiceError(
             f"prior is a number of rewards per state, or the counts of a fit, got {shown(given)}."
         )
-    return read_prior(
-        _counts_of(version, given), len(version.arms), tuple(version.settings.rewards)
-    )
+    low, high = version.settings.rewards
+    return read_prior(_counts_of(version, given), len(version.arms), (low, high))
 
 
 def _counts_of(version: Version, given: Mapping[str, Any]) -> Prior:
@@ -342,8 +346,8 @@ def _check_size(settings: Settings, bandit: Bandit) -> None:
         farthest = max((abs(edge) for span in rule.spans or () for edge in span), default=0)
         if max(farthest, abs(rule.offset)) > FARTHEST_RULE:
             raise ServiceError(
-                f"{rule!r:.200} speaks of round {shown(max(farthest, abs(rule.offset)))}; a rule of "
-                f"a rotation names rounds up to {FARTHEST_RULE:,}: say it with every or per."
+                f"{rule!r:.200} speaks of round {shown(max(farthest, abs(rule.offset)))}; a rule "
+                f"of a rotation names rounds up to {FARTHEST_RULE:,}: say it with every or per."
             )
     if settings.decide == "learner" or settings.cycle is not None:
         return

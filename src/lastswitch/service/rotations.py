@@ -20,6 +20,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select
 
 from lastswitch.service import tables
+from lastswitch.service.clock import Clock
 from lastswitch.service.database import Database
 from lastswitch.service.deciders import Decider, hear, warm
 from lastswitch.service.operations import Line
@@ -53,6 +54,8 @@ def put_rotation(database: Database, name: str, spec: Mapping[str, Any]) -> tupl
     """
     version, known = _next_version(database, name, spec)
     while not known:
+        dated = not all(rule.resolved for rule in version.bandit.rules)
+        Clock(version.calendar).check_fine(dated)
         try_out(version)
         with database.writing() as connection:
             found = _newest(connection, name)

@@ -15,6 +15,8 @@ from lastswitch.errors import ServiceError
 DECIDE = ("learner", "plan", "cycle")
 #: The largest number that a reward, or a memory, may be: sums of many more stay numbers.
 LARGEST = 1e15
+#: Seconds that ``ahead`` may be: ten years.
+FARTHEST_AHEAD = 3660 * 86_400.0
 _SPAN = re.compile(r"\s*(\d{1,9})\s*(s|min|h|d|w)\s*")
 
 
@@ -56,6 +58,11 @@ class Settings:
         What a reward that has not come by then counts as; ``None``: as no reward at all.
     stand
         How long an offer stands that waits to be confirmed.
+    ahead
+        How far from now, or before round 0, a round may be that ``at`` asks for, where there is a
+        calendar.
+    subjects
+        How many subjects the rotation takes in; as many as the service says by default.
     """
 
     decide: str = "learner"
@@ -73,6 +80,8 @@ class Settings:
     window: str | None = None
     missing: float | None = 0.0
     stand: str = "15min"
+    ahead: str = "366d"
+    subjects: int | None = None
 
     @classmethod
     def from_dict(cls, given: Any) -> Settings:
@@ -129,6 +138,10 @@ class Settings:
                 f"{shown(self.missing)}."
             )
         seconds_of("stand", self.stand)
+        if seconds_of("ahead", self.ahead) > FARTHEST_AHEAD:
+            raise ServiceError(f"ahead is at most 3660d, got {shown(self.ahead)}.")
+        if self.subjects is not None:
+            check_whole("subjects", self.subjects, 1, ServiceError, 10**12)
         if self.window is not None:
             seconds_of("window", self.window)
 

@@ -18,9 +18,11 @@ from typing import Any, NamedTuple, Union
 
 from sqlalchemy import select
 
+from lastswitch.errors import LastSwitchError
 from lastswitch.service import tables
 from lastswitch.service.channels import ConflictError, open_channel
 from lastswitch.service.checkpoints import Checkpoints
+from lastswitch.service.clock import SteadyClock
 from lastswitch.service.contract import Work
 from lastswitch.service.database import Database, is_away, is_conflict
 from lastswitch.service.operations import Answer, Close, Operation
@@ -37,6 +39,8 @@ SURVEY_EVERY = 30.0
 #: Seconds an operation waits for a database that is away.
 PATIENCE = 20.0
 _SWEPT = 500
+#: Seconds of deciding after which the rest of a group is asked to come again.
+DECIDING = 2.0
 
 #: What an operation is answered with: a status and a body.
 Reply = tuple[int, Any]
@@ -61,19 +65,24 @@ class Worker:
     render
         Turns an answer into a reply while its rows are as they were answered.
     clock
-        Seconds since 1970.
+        Seconds since 1970; by default one that does not jump.
     most_subjects
-        Subjects that a rotation takes in.
+        Subjects that a rotation takes in that does not say so itself.
+    deciding
+        Seconds that deciding may take for what is committed together.
     """
 
     def __init__(
         self,
         database: Database,
         render: Callable[[Answer, Rotations], Reply],
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         most_subjects: int = 1_000_000,
+        deciding: float = DECIDING,
     ) -> None:
-        self.database, self.clock, self.most_subjects = database, clock, most_subjects
+        self.database, self.clock = database, clock or SteadyClock()
+        self.most_subjects = most_subjects
+        self.deciding = deciding
         self.rotations = Rotations(database)
         self.ready = threading.Event()
         self.counted = {"decisions": 0, "rewards": 0, "commits": 0, "conflicts": 0, "away": 0}
@@ -180,6 +189,11 @@ class Worker:
                 self.rotations.read_on()
             replies = self._commit(operations) if operations else []
         except Exception as error:
+            if len(batch) > 1 and not isinstance(error, Problem):
+                log.exception("cannot commit together; one by one")
+                for item in batch:
+                    self._answer([item])
+                return
             if not isinstance(error, Problem):
                 log.exception("cannot commit")
             _answer_all([(item.answer, error) for item in batch])
@@ -236,15 +250,31 @@ class Worker:
     def _do(self, work: Work, operations: Sequence[Operation]) -> list[Reply]:
         replies: list[Reply] = []
         for operation in operations:
+            mark = work.mark(operation)
             try:
                 replies.append(self._render(work.do(operation), self.rotations))
-            except Problem as problem:
-                replies.append((problem.status, problem.body()))
+                continue
+            except Problem as found:
+                problem = found
+            except self.database.errors:
+                raise  # nothing against this operation
+            except LastSwitchError as error:
+                self.rotations.undone(work.back(mark))
+                problem = Problem(422, "refused", str(error))
+            except Exception:
+                log.exception("an operation failed: %s", type(operation).__name__)
+                self.rotations.undone(work.back(mark))
+                problem = Problem(500, "internal", "something broke here.")
+            replies.append((problem.status, problem.body()))
         return replies
 
     def _work(self) -> Work:
         rotations = self.rotations
-        return Work(self.clock(), rotations.decider, rotations.version, room=dict(self._room))
+        return Work(
+            *(self.clock(), rotations.decider, rotations.version),
+            room=dict(self._room),
+            until=time.monotonic() + self.deciding,
+        )
 
     def _committed(self, work: Work) -> None:
         self.rotations.committed(work.lines)
@@ -274,7 +304,9 @@ class Worker:
             if now - self._surveyed >= SURVEY_EVERY or not self._surveyed:
                 self._surveyed = now
                 for name in self.rotations.names():
-                    self._room[name] = self.most_subjects - count_subjects(connection, name)
+                    most = self.rotations.decider(name).version.settings.subjects
+                    room = self.most_subjects if most is None else most
+                    self._room[name] = room - count_subjects(connection, name)
             found = connection.execute(
                 select(due.c.id)
                 .where(due.c.status == "played", due.c.due.is_not(None))
