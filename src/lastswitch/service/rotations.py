@@ -66,6 +66,12 @@ def put_rotation(database: Database, name: str, spec: Mapping[str, Any]) -> tupl
     return version, False
 
 
+def has_rotation(database: Database, name: str) -> bool:
+    """Tell whether a database has a rotation."""
+    with database.reading() as connection:
+        return _newest(connection, name) is not None
+
+
 def _next_version(database: Database, name: str, spec: Mapping[str, Any]) -> tuple[Version, bool]:
     """Return the version that a spec makes, and whether it is the newest there is already."""
     make_version(name, 1, spec)  # refuse nonsense before anything is read
