@@ -88,7 +88,7 @@ def test_plain_routes_answer_as_the_framework_would(tmp_path_factory, steps):
         running(Database(folder / "b.sqlite", "NORMAL"), {"r": CYCLE}, clock=now) as framed,
     ):
         service, mounted = framed.service, framed.app._app.routes[-1]
-        gate = Gate(mounted.app, service.access, service.keys, service.metrics)
+        gate = Gate(mounted.app, service.access, service.keys, service.metrics, service.rates)
         sides = Side(plain), Side(TestClient(gate, headers=framed.headers))
         for step in steps:
             assert sides[0].send(step) == sides[1].send(step), step

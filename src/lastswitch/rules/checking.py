@@ -67,10 +67,12 @@ def violations(
         for who in [(arm,) for arm in rule.who] if rule.each else [rule.who]:
             counts = [sum(arm in who for arm in arms) for arms in rounds]
             before = [sum(arm in who for arm in arms) for arms in history]
+            asked = windows
             if repeats:
-                turns = 1 + (rule.within or 1) // len(rounds)
-                before = counts * turns
-            _counted(rule, windows, before + counts, len(before), repeats, found)
+                before = counts  # of one turn, for longer windows are cut to less
+                if rule.within is not None:
+                    asked = [_within_a_turn(window, counts) for window in windows]
+            _counted(rule, asked, before + counts, len(before), repeats, found)
     return [Violation(t, amount) for t, amount in sorted(found.items())]
 
 
@@ -87,6 +89,18 @@ def check_rounds(rule: Rule, length: int, repeats: bool) -> None:
             f"{rule!r} has periods of {rule.every} rounds, which do not divide a cycle of "
             f"{length}; plan a cycle whose length is a multiple of {rule.every}."
         )
+
+
+def _within_a_turn(window: Window, counts: list[int]) -> Window:
+    """Return a window of a cycle less its whole turns, and less the plays that they hold.
+
+    A turn holds the same plays wherever it begins, so both ask the same of the rounds that are
+    left; and these reach back one turn at most, however long the window was.
+    """
+    turns = max(window.stop - window.start - 1, 0) // len(counts)
+    plays = turns * sum(counts)
+    most = None if window.most is None else window.most - plays
+    return Window(window.start + turns * len(counts), window.stop, window.least - plays, most)
 
 
 def _followers(rule: Succession, played: PlayedRounds, now: int, found: dict[int, int]) -> None:
@@ -115,12 +129,13 @@ def _counted(
         first = max(start, known)
         if most is not None:
             # Of sliding windows, each judges the plays of its last round only.
-            judged = range(max(start, 0) if rule.within is None else stop - 1, stop)
+            begin = max(start, 0) if rule.within is None else stop - 1
+            judged = range(begin, min(stop, length))
             for t in judged:
-                if t < length and (plays := counts[now + t]):
+                if plays := counts[now + t]:
                     before = sum(counts[now + first : now + t])
                     _add(found, t, max(0, plays - max(0, most - before)))
-        if least and start >= known and stop <= length:
+        if least > 0 and start >= known and stop <= length:
             plays = sum(counts[now + start : now + stop])
             if start < 0 and not repeats:
                 least = min(least, sum(counts[now + start : now]) + stop)
