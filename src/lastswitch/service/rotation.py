@@ -74,17 +74,17 @@ class Version:
     def window(self) -> float:
         """Seconds that a reward may take."""
         given = self.settings.window
-        return math.inf if given is None else seconds_of("window", given)
+        return math.inf if given is None else seconds_of(given)
 
     @cached_property
     def ahead(self) -> float:
         """Seconds from now, or before the first round, that rounds asked for may be away."""
-        return seconds_of("ahead", self.settings.ahead)
+        return seconds_of(self.settings.ahead)
 
     @cached_property
     def stand(self) -> float:
         """Seconds that an offer stands."""
-        return seconds_of("stand", self.settings.stand)
+        return seconds_of(self.settings.stand)
 
     @cached_property
     def number_of(self) -> dict[str, int]:

@@ -3,25 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from lastswitch._checks import check_choice, check_flag, check_whole, is_number, shown
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import model_validator as check_together
+
+from lastswitch._checks import shown
 from lastswitch._days import UNITS
 from lastswitch._suggest import suggestion
 from lastswitch.errors import ServiceError
 
-DECIDE = ("learner", "plan", "cycle")
 #: The largest number that a reward, or a memory, may be: sums of many more stay numbers.
 LARGEST = 1e15
 #: Seconds that ``ahead`` may be: ten years.
 FARTHEST_AHEAD = 3660 * 86_400.0
 _SPAN = re.compile(r"\s*(\d{1,9})\s*(s|min|h|d|w)\s*")
 
+Share = Annotated[float, Field(ge=0, le=1)]
+Reward = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 
-@dataclass(frozen=True)
-class Settings:
+
+def seconds_of(text: str) -> float:
+    """Return the seconds of a length of time in words.
+
+    Examples
+    --------
+    >>> seconds_of("90min")
+    5400.0
+    """
+    match = _SPAN.fullmatch(text)
+    if match is None or not int(match[1]):
+        raise ServiceError(f"give a whole number and a unit ({', '.join(UNITS)}), such as '7d'")
+    return float(int(match[1]) * UNITS[match[2]])
+
+
+def _span(text: str) -> str:
+    seconds_of(text)
+    return text
+
+
+def _span_ahead(text: str) -> str:
+    if seconds_of(text) > FARTHEST_AHEAD:
+        raise ServiceError("ahead is at most 3660d")
+    return text
+
+
+Span = Annotated[str, AfterValidator(_span)]
+
+
+class Settings(BaseModel):
     """The table ``[serve]`` of a rotation.
 
     Parameters
@@ -65,23 +96,25 @@ class Settings:
         How many subjects the rotation takes in; as many as the service says by default.
     """
 
-    decide: str = "learner"
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    decide: Literal["learner", "plan", "cycle"] = "learner"
     cycle: Any = None
-    lookahead: int = 24
-    time_limit: float = 0.1
+    lookahead: Annotated[int, Field(ge=1, le=1000)] = 24
+    time_limit: Annotated[float, Field(gt=0, le=10)] = 0.1
     prior: Any = None
-    memory: float | None = None
-    explore: float = 0.0
-    holdout: float = 0.0
-    holdout_by: str = "subject"
+    memory: Annotated[float, Field(gt=0, le=LARGEST)] | None = None
+    explore: Share = 0.0
+    holdout: Share = 0.0
+    holdout_by: Literal["subject", "decision"] = "subject"
     holdout_plays: Any = "round-robin"
     shadow: bool = False
-    rewards: Sequence[float] = (0.0, 1.0)
-    window: str | None = None
-    missing: float | None = 0.0
-    stand: str = "15min"
-    ahead: str = "366d"
-    subjects: int | None = None
+    rewards: Annotated[tuple[Reward, Reward], Strict(False)] = (0.0, 1.0)
+    window: Span | None = None
+    missing: Reward | None = 0.0
+    stand: Span = "15min"
+    ahead: Annotated[str, AfterValidator(_span_ahead)] = "366d"
+    subjects: Annotated[int, Field(ge=1, le=10**12)] | None = None
 
     @classmethod
     def from_dict(cls, given: Any) -> Settings:
@@ -94,70 +127,37 @@ class Settings:
         >>> Settings.from_dict({"holdin": 0.1})
         Traceback (most recent call last):
         lastswitch.errors.ServiceError: [serve] has no 'holdin' (did you mean 'holdout'?); it has...
+        >>> Settings.from_dict({"lookahead": 0})
+        Traceback (most recent call last):
+        lastswitch.errors.ServiceError: [serve] lookahead: input should be greater than or equal to
+        1, got 0.
         """
         if not isinstance(given, Mapping):
             raise ServiceError(f"[serve] must be a table of settings, got {shown(given)}.")
-        known = [field.name for field in fields(cls)]
-        for key in given:
-            if key not in known:
-                raise ServiceError(
-                    f"[serve] has no {key!r}{suggestion(str(key), known)}; it has "
-                    f"{', '.join(known)}."
-                )
-        found = cls(**given)
-        found._check()
-        return found
+        try:
+            return cls.model_validate(dict(given))
+        except ValidationError as error:
+            raise ServiceError(_words(error)) from None
 
-    def _check(self) -> None:
-        check_choice("decide", self.decide, DECIDE, ServiceError)
-        check_choice("holdout_by", self.holdout_by, ("subject", "decision"), ServiceError)
-        check_whole("lookahead", self.lookahead, 1, ServiceError, 1000)
-        check_flag("shadow", self.shadow)
-        for name in ("explore", "holdout"):
-            value = getattr(self, name)
-            if not (is_number(value) and 0.0 <= value <= 1.0):
-                raise ServiceError(f"{name} is a share from 0 to 1, got {shown(value)}.")
+    @check_together(mode="after")
+    def _agree(self) -> Settings:
         if self.explore + self.holdout > 1.0:
-            raise ServiceError("explore and holdout are shares of the same whole; lower one.")
-        if not (is_number(self.time_limit) and 0.0 < self.time_limit <= 10.0):
-            raise ServiceError(f"time_limit is up to 10 seconds, got {shown(self.time_limit)}.")
-        if self.memory is not None and not (is_number(self.memory) and 0 < self.memory <= LARGEST):
-            raise ServiceError(f"memory is a number of rounds, got {shown(self.memory)}.")
-        pair = list(self.rewards) if isinstance(self.rewards, list | tuple) else []
-        known = len(pair) == 2 and all(map(is_number, pair))
-        if not (known and -LARGEST <= pair[0] < pair[1] <= LARGEST):
-            raise ServiceError(
-                f"rewards are the smallest and the largest, from {-LARGEST:g} to {LARGEST:g}, got "
-                f"{shown(self.rewards)}."
-            )
-        if self.missing is not None and not (
-            is_number(self.missing) and pair[0] <= self.missing <= pair[1]
-        ):
-            raise ServiceError(
-                f"missing must be a reward from {pair[0]} to {pair[1]}, or left out; got "
-                f"{shown(self.missing)}."
-            )
-        seconds_of("stand", self.stand)
-        if seconds_of("ahead", self.ahead) > FARTHEST_AHEAD:
-            raise ServiceError(f"ahead is at most 3660d, got {shown(self.ahead)}.")
-        if self.subjects is not None:
-            check_whole("subjects", self.subjects, 1, ServiceError, 10**12)
-        if self.window is not None:
-            seconds_of("window", self.window)
+            raise ServiceError("explore and holdout are shares of the same whole; lower one")
+        low, high = self.rewards
+        if low >= high:
+            raise ServiceError("rewards are the smallest and the largest")
+        if self.missing is not None and not low <= self.missing <= high:
+            raise ServiceError(f"missing must be a reward from {low:g} to {high:g}, or left out")
+        return self
 
 
-def seconds_of(what: str, text: Any) -> float:
-    """Return the seconds of a length of time in words.
-
-    Examples
-    --------
-    >>> seconds_of("window", "90min")
-    5400.0
-    """
-    match = _SPAN.fullmatch(text) if isinstance(text, str) else None
-    if match is None or not int(match[1]):
-        raise ServiceError(
-            f"{what} must be a whole number and a unit ({', '.join(UNITS)}), such as '7d', got "
-            f"{shown(text)}."
-        )
-    return float(int(match[1]) * UNITS[match[2]])
+def _words(error: ValidationError) -> str:
+    """Say in one sentence what is wrong with the first setting that is."""
+    found = error.errors(include_url=False)[0]
+    name, message = ".".join(map(str, found["loc"])), found["msg"].removeprefix("Value error, ")
+    if found["type"] == "extra_forbidden":
+        known = list(Settings.model_fields)
+        return f"[serve] has no {name!r}{suggestion(name, known)}; it has {', '.join(known)}."
+    if not name:
+        return f"[serve] {message}."
+    return f"[serve] {name}: {message[0].lower()}{message[1:]}, got {shown(found['input'])}."
