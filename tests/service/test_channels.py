@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import select
 
 from lastswitch.service import tables
-from lastswitch.service.channels import (
+from lastswitch.service.database import Database, is_conflict
+from lastswitch.service.store import (
     Changes,
     Channel,
     ConflictError,
@@ -15,7 +16,6 @@ from lastswitch.service.channels import (
     Wanted,
     open_channel,
 )
-from lastswitch.service.database import Database, is_conflict
 
 NOTHING = Changes([], [], [], [], [], [])
 MARKS = [pytest.param("SQLite"), pytest.param("PostgreSQL", marks=pytest.mark.service)]

@@ -35,11 +35,11 @@ from lastswitch.service import drafts, reading_api
 from lastswitch.service import worker as worker_module
 from lastswitch.service.gate import Rates
 from lastswitch.service.keys import has_master, make_key, revoke_key
-from lastswitch.service.lines import Lines
-from lastswitch.service.listening import MOST_HEAD
+from lastswitch.service.metrics import Lines
 from lastswitch.service.problems import Problem
 from lastswitch.service.replaying import replay_database
 from lastswitch.service.rotations import put_rotation
+from lastswitch.service.running import MOST_HEAD
 
 ROTATION = """
 [serve]

@@ -4,8 +4,7 @@ import pytest
 
 from lastswitch.cli import main
 from lastswitch.errors import ServiceError
-from lastswitch.service.rotation import make_version
-from lastswitch.service.settings import Settings
+from lastswitch.service.rotation import Settings, make_version
 
 WRONG = {
     "lookahead": [0, 1001, 2.5, True, "24", None],

@@ -91,7 +91,7 @@ def serve(
 
         return agrees(database or _beside(rotation))
     from lastswitch.service.gate import Limits
-    from lastswitch.service.listening import listen
+    from lastswitch.service.running import listen
     from lastswitch.service.running import check_access, prepare, run
 
     if new_key is not None or revoke is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import signal
 import threading
 import time
@@ -25,18 +24,16 @@ from starlette.routing import Mount
 
 from lastswitch import __version__
 from lastswitch.errors import LastSwitchError
-from lastswitch.service import decisions_api, reading_api
-from lastswitch.service.answers import answer
+from lastswitch.service import decisions_api, reading_api, studio_api
 from lastswitch.service.clock import SteadyClock
 from lastswitch.service.database import BusyError, Database, is_away, trouble_with
-from lastswitch.service.gate import Access, Gate, Rates
+from lastswitch.service.gate import Access, Gate, Rates, Streams
 from lastswitch.service.keys import Keys
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.operations import Answer
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
-from lastswitch.service.streams import Streams
-from lastswitch.service.wire import ProblemView, decision_view
+from lastswitch.service.wire import ProblemView, answer, decision_view
 from lastswitch.service.worker import PATIENCE, Reply, Worker
 
 
@@ -91,8 +88,7 @@ class Service:
         app.include_router(decisions_api.router)
         app.include_router(reading_api.router)
         app.include_router(reading_api.open_router)
-        if importlib.util.find_spec("lastswitch.service.studio_api") is not None:
-            app.include_router(importlib.import_module("lastswitch.service.studio_api").router)
+        app.include_router(studio_api.router)
         app.mount(
             "/", StaticFiles(directory=str(files("lastswitch.service") / "studio"), html=True)
         )

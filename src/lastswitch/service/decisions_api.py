@@ -14,7 +14,6 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.routing import Route
 
-from lastswitch.service.answers import answer, body_of, problems, read_body
 from lastswitch.service.keys import Key
 from lastswitch.service.operations import Ask, Cancel, Confirm, Operation, Tell
 from lastswitch.service.problems import Problem
@@ -27,6 +26,10 @@ from lastswitch.service.wire import (
     IdsBody,
     RewardBody,
     RewardsBody,
+    answer,
+    body_of,
+    problems,
+    read_body,
 )
 
 if TYPE_CHECKING:

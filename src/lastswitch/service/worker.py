@@ -20,14 +20,13 @@ from sqlalchemy import delete, insert, select
 
 from lastswitch.errors import LastSwitchError
 from lastswitch.service import tables
-from lastswitch.service.channels import ConflictError, open_channel
 from lastswitch.service.clock import SteadyClock
 from lastswitch.service.contract import Work
 from lastswitch.service.database import Database, is_away, is_conflict, trouble_with
 from lastswitch.service.operations import Answer, Close, Operation
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
-from lastswitch.service.store import changes, count_subjects, load
+from lastswitch.service.store import ConflictError, changes, count_subjects, load, open_channel
 
 log = logging.getLogger("lastswitch.service")
 
