@@ -2,6 +2,9 @@
 
 import copy
 import json
+import os
+import signal
+import threading
 import time
 
 import httpx2
@@ -275,6 +278,25 @@ def test_a_trial_has_a_budget(seconds, memory, words):
         with pytest.raises(ServiceError, match=words):
             trial(version)
         assert trial._process is None
+    finally:
+        trial.end()
+
+
+def test_a_trial_that_crashes_is_no_crash_of_ours():
+    """It is said what happened, and the next version is tried in a fresh process."""
+    fine = make_version("x", 1, {"arms": ARMS, "serve": {"decide": "plan"}})
+    heavy = {"arms": many(40), "serve": {"decide": "cycle", "lookahead": 120}, "plays": [0, 1]}
+    trial = Trial()
+    try:
+        trial(fine)
+        crash = threading.Timer(0.3, os.kill, (trial._process.pid, signal.SIGSEGV))
+        crash.start()
+        with pytest.raises(ServiceError, match=r"crashed \(SIGSEGV\)"):
+            trial(make_version("x", 1, heavy))
+        trial(fine)
+        os.kill(trial._process.pid, signal.SIGKILL)  # between two versions, it is not to blame
+        trial._process.wait()
+        trial(fine)
     finally:
         trial.end()
 

@@ -95,6 +95,8 @@ def check_odd_ids(client):
     assert [entry["status"] for entry in found] == [404, 201, 404]
     assert client.post("/v1/decisions/a%00b/confirm").status_code == 404
     assert ask(client, rotation="a%00b").status_code == 404
+    for path in ("rotations/a%00b", "decisions/a%00b", "rotations/r/subjects/a%00b"):
+        assert client.get(f"/v1/{path}").status_code in (404, 422)
 
 
 @pytest.mark.parametrize("spec", [DAILY, HOURLY], ids=["daily", "hourly"])

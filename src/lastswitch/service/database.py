@@ -234,6 +234,8 @@ def is_away(error: Exception) -> bool:
 
 def trouble_with(error: Exception) -> Problem:
     """Return the problem that a database's error is to who asked."""
+    if _is(getattr(error, "orig", error), "DataError"):
+        return Problem(422, "request", "no database can keep what was asked for.")
     trouble = _known_trouble(error) or _AWAY
     return Problem(503, trouble.kind, trouble.words, retry_after=1)
 

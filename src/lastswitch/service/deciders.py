@@ -24,7 +24,7 @@ from lastswitch.service.rounds import SharedRounds
 
 #: Plans and tracks remembered by one worker.
 _REMEMBERED = 50_000
-#: Seconds that the best cycle is looked for: other rotations wait.
+#: Seconds that the best cycle is looked for, or a first plan: other rotations wait.
 CYCLE_SECONDS = 2.0
 
 
@@ -363,7 +363,7 @@ def warm(decider: Decider, now: float = 0.0) -> None:
     with suppress(CalendarError):
         round_ = 0 if decider.version.calendar is None else decider.clock.round(now)
     with suppress(NoArmError):
-        decider.decide(Asked("", "", round_), Standing())
+        decider.decide(Asked("", "", round_, seconds=CYCLE_SECONDS), Standing())
     decider.forget("")
 
 

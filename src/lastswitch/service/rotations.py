@@ -25,7 +25,7 @@ from lastswitch.service.database import Database
 from lastswitch.service.deciders import Decider, hear, warm
 from lastswitch.service.operations import Line
 from lastswitch.service.problems import Problem
-from lastswitch.service.rotation import Version, make_version, same_spec
+from lastswitch.service.rotation import Version, is_text, make_version, same_spec
 from lastswitch.service.trial import try_out
 
 log = logging.getLogger("lastswitch.service")
@@ -252,8 +252,9 @@ class Rotations:
 
     def _look_for(self, name: str) -> None:
         """Make the decider of a rotation that is not known yet."""
-        with self._lock:
-            self._look(name)
+        if is_text(name):
+            with self._lock:
+                self._look(name)
 
     def _look(self, name: str) -> None:
         with self.database.reading() as connection:

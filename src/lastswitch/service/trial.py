@@ -11,13 +11,13 @@ import atexit
 import contextlib
 import json
 import os
-import select
+import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
-from typing import Any
+from typing import IO, Any
 
 from lastswitch.errors import ServiceError
 from lastswitch.service.rotation import Version, make_version
@@ -45,6 +45,8 @@ class Trial:
         self._seconds, self._memory = seconds, memory
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        #: What the process says, line by line; None when it says no more.
+        self._said: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
 
     def __call__(self, version: Version) -> None:
         """Refuse a version whose decider cannot be made, and decide once, in the time there is."""
@@ -60,7 +62,11 @@ class Trial:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
-            process.communicate()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    assert pipe is not None
+                    pipe.close()
 
     def _refuse_broken(self, version: Version) -> None:
         given = [version.rotation, version.number, version.spec, version.arms]
@@ -72,7 +78,7 @@ class Trial:
             why = f"it took more than {self._seconds:g} seconds"
             if ended is not None:
                 why = f"it took more than {self._memory >> 20:,} MB"
-                if ended < 0 and -ended != signal.SIGKILL:
+                if ended < 0 and signal.Signals(-ended).name != "SIGKILL":
                     why = f"it crashed ({signal.Signals(-ended).name})"
             raise ServiceError(
                 f"rotation {version.rotation} cannot be made: {why}; give it fewer arms, rules or "
@@ -87,7 +93,7 @@ class Trial:
             process = self._started()
             with contextlib.suppress(BrokenPipeError):
                 _write(process, asked)
-                said = _line(process, self._seconds)
+                said = self._line(process, self._seconds)
                 if said is not None or process.poll() != 0:
                     return said
             self.end()
@@ -96,37 +102,46 @@ class Trial:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self.end()
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "lastswitch.service.trial", str(self._memory)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is for the service
-            )
-            if _line(self._process, _STARTING) is None:
+            command = [sys.executable, "-P", "-m", "lastswitch.service.trial", str(self._memory)]
+            self._said = queue.SimpleQueue()
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    start_new_session=True,  # Ctrl-C is for the service
+                )
+            except OSError as error:
+                raise ServiceError(f"no process to try rotations out in: {error}.") from error
+            listening = (self._process.stdout, self._said)
+            threading.Thread(target=_listen, args=listening, daemon=True).start()
+            if self._line(self._process, _STARTING) is None:
                 self.end()
-                raise ServiceError("no process to try rotations out in could be started.")
+                raise ServiceError("the process to try rotations out in did not start.")
         return self._process
+
+    def _line(self, process: subprocess.Popen[bytes], seconds: float) -> Any:
+        """Return the next line, as JSON; None if the process ends, or takes too long."""
+        try:
+            said = self._said.get(timeout=seconds)
+        except queue.Empty:
+            return None
+        if said is None:
+            process.wait()
+            return None
+        return json.loads(said)
+
+
+def _listen(out: IO[bytes], said: queue.SimpleQueue[bytes | None]) -> None:
+    for line in out:
+        said.put(line)
+    said.put(None)
 
 
 def _write(process: subprocess.Popen[bytes], asked: bytes) -> None:
     assert process.stdin is not None
     process.stdin.write(asked)
     process.stdin.flush()
-
-
-def _line(process: subprocess.Popen[bytes], seconds: float) -> Any:
-    """Return the next line that a process says, as JSON; None if it ends, or takes too long."""
-    assert process.stdout is not None
-    said, ends = b"", time.monotonic() + seconds
-    while not said.endswith(b"\n"):
-        ready, _, _ = select.select([process.stdout], [], [], max(0.0, ends - time.monotonic()))
-        more = os.read(process.stdout.fileno(), 65_536) if ready else b""
-        if not more:
-            if ready:
-                process.wait()
-            return None
-        said += more
-    return json.loads(said)
 
 
 try_out = Trial()
@@ -168,9 +183,11 @@ def _serve(memory: int) -> None:
     answers: Any = {"wrong": None}
     while True:
         print(json.dumps(answers), file=out, flush=True)
-        if not select.select([sys.stdin], [], [], _IDLE)[0]:
-            return
+        idle = threading.Timer(_IDLE, os._exit, (0,))
+        idle.daemon = True
+        idle.start()
         line = sys.stdin.readline()
+        idle.cancel()
         if not line:
             return
         answers = {"wrong": _wrong_with(*json.loads(line))}
