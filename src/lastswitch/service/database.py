@@ -30,8 +30,9 @@ try:
 except ImportError:  # Windows: SQLite's own busy handler has to do
     fcntl = None  # type: ignore[assignment]
 
-#: Waits for the turn on PostgreSQL; the lock's number is "last" in ASCII.
-TAKE_TURN = f"SELECT pg_advisory_xact_lock({0x6C617374})"
+#: Names the advisory lock of PostgreSQL, "last" as a number; and what waits for the turn there.
+TURN = 0x6C617374
+TAKE_TURN = f"SELECT pg_advisory_xact_lock({TURN})"
 #: Seconds to wait for a turn, or for a lock of the database, and once the process is ending.
 PATIENCE, ENDING = 5.0, 1.0
 #: Seconds between two tries to get a turn that another process has.
