@@ -1,8 +1,8 @@
 """Rows in and out of the database: what operations work on, and what became of it.
 
-What a worker needs is read, and what became of it is written, by SQLAlchemy. PostgreSQL, where
-every word takes a round trip, is asked once for everything and told everything at once, unless
-others came first, which is rare.
+What a worker needs is read, and what became of it is written, by statements of SQLAlchemy that are
+the same for every kind of database. PostgreSQL, where every word takes a round trip, is asked once
+for everything and told everything at once, unless others came first, which is rare.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Table, bindparam, func, insert, select, update
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import JSON, Connection, Table, Text, bindparam, cast, func, insert, select, update
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.postgresql import psycopg
 
 from lastswitch.service import tables
 from lastswitch.service.contract import Work
@@ -106,49 +107,82 @@ def open_channel(database: Database) -> Channel:
     return Channel(database) if database.sqlite else PostgresChannel(database)
 
 
+#: What changes of a row that is there: a subject's when it moves, a decision's when it settles.
+MOVES = ("guard", "next", "state", "recent", "open_id")
+SETTLES = ("status", "until", "due", "reward", "told")
+_COLUMNS = {table.name: [column.name for column in table.columns] for table in PLAYING}
+_LINE = [name for name in _COLUMNS["journal"] if name != "seq"]
+
+
+class _Statements:
+    """What is said to a kind of database, compiled once: to do so takes longer than to say it."""
+
+    def __init__(self, dialect: Any) -> None:
+        self._dialect = dialect
+        self.decisions = self._text(select(decision).where(decision.c.id.in_(self._given("ids"))))
+        self.aliases = self._text(select(alias).where(alias.c.id.in_(self._given("ids"))))
+        among = subject.c.name.in_(self._given("names"))
+        where = subject.c.rotation == bindparam("rotation")
+        self.subjects = self._text(select(subject).where(where, among))
+        #: In the order of :class:`Changes`.
+        self.writes = (
+            self._text(insert(subject), _COLUMNS["subject"]),
+            self._changing(subject, MOVES, ("rotation", "name"), "guard"),
+            self._text(insert(decision), _COLUMNS["decision"]),
+            self._changing(decision, SETTLES, ("id",), "status"),
+            self._text(insert(alias), _COLUMNS["alias"]),
+            self._text(insert(journal), _LINE),
+        )
+
+    def _text(self, statement: Any, columns: Sequence[str] | None = None) -> str:
+        return str(statement.compile(dialect=self._dialect, column_keys=columns))
+
+    def _given(self, name: str) -> Any:
+        """Return what selects the texts in a JSON array."""
+        given = bindparam(name, type_=Text)
+        if self._dialect.name == "sqlite":
+            return select(func.json_each(given).table_valued("value").c.value)
+        return select(func.json_array_elements_text(cast(given, JSON)).column_valued())
+
+    def _changing(self, table: Table, columns: Sequence[str], key: Sequence[str], was: str) -> str:
+        """Return what changes rows that are as they were."""
+        where = [table.c[name] == bindparam(f"its_{name}") for name in key]
+        changing = update(table).where(*where, table.c[was] == bindparam("was"))
+        return self._text(changing, columns)
+
+
+_POSTGRES = psycopg.dialect()  # type: ignore[no-untyped-call]
+_STATEMENTS = {
+    dialect.name: _Statements(dialect)
+    for dialect in (sqlite.dialect(paramstyle="named"), _POSTGRES)
+}
+
+
 def _fetch(connection: Connection, wanted: Wanted) -> Found:
-    decisions = _rows(connection, decision, wanted.ids)
-    aliases = _rows(connection, alias, wanted.keys)
+    say, ask = _STATEMENTS[connection.dialect.name], connection.exec_driver_sql
+    decisions: list[Any] = []
+    aliases: list[Any] = []
+    if wanted.ids:
+        decisions += ask(say.decisions, {"ids": _text(wanted.ids)})
+    if wanted.keys:
+        aliases += ask(say.aliases, {"ids": _text(wanted.keys)})
     who = {*wanted.subjects, *((d.rotation, d.subject) for d in decisions if d.status == OFFERED)}
     subjects: list[Any] = []
     for rotation in {rotation for rotation, _ in who}:
-        names = [name for other, name in who if other == rotation]
-        query = select(subject).where(subject.c.rotation == rotation, subject.c.name.in_(names))
-        subjects += connection.execute(query).all()
+        names = _text([name for other, name in who if other == rotation])
+        subjects += ask(say.subjects, {"rotation": rotation, "names": names})
     more = {row.open_id for row in subjects} | {row.decision for row in aliases}
     more -= {None, *(row.id for row in decisions)}
-    return Found([*decisions, *_rows(connection, decision, more)], aliases, subjects)
-
-
-def _rows(connection: Connection, table: Table, ids: Iterable[str]) -> list[Any]:
-    """Return the rows of a table with these ids."""
-    given = list(ids)
-    return list(connection.execute(select(table).where(table.c.id.in_(given)))) if given else []
-
-
-def _changing(table: Table, key: Sequence[str], was: str) -> Any:
-    """Return what changes a row that is as it was; which columns, the rows given to it say."""
-    where = [table.c[name] == bindparam(f"its_{name}") for name in key]
-    return update(table).where(*where, table.c[was] == bindparam("was"))
-
-
-#: What writes the rows, in the order of :class:`Changes`.
-_WRITES = (
-    insert(subject),
-    _changing(subject, ("rotation", "name"), "guard"),
-    insert(decision),
-    _changing(decision, ("id",), "status"),
-    insert(alias),
-    insert(journal),
-)
+    if more:
+        decisions += ask(say.decisions, {"ids": _text(list(more))})
+    return Found(decisions, aliases, subjects)
 
 
 def _write_all(connection: Connection, changes: Changes) -> None:
-    for rows, statement in zip(changes, _WRITES, strict=True):
-        if rows:
-            done = connection.execute(statement, rows)
-            if statement.is_update and done.rowcount != len(rows):
-                raise ConflictError
+    writes = _STATEMENTS[connection.dialect.name].writes
+    for rows, statement in zip(changes, writes, strict=True):
+        if rows and connection.exec_driver_sql(statement, rows).rowcount != len(rows):
+            raise ConflictError
 
 
 # PostgreSQL: one round trip each way.
@@ -186,7 +220,7 @@ class PostgresChannel(Channel):
             raw.execute(TAKE_TURN, prepare=True)
             for rows, statement in zip(changes, _PG_WRITES, strict=True):
                 if rows:
-                    given = {"rows": _write(rows).decode(), "count": len(rows)}
+                    given = {"rows": _text(rows), "count": len(rows)}
                     raw.execute(statement, given, prepare=True)
             raw.execute("COMMIT", prepare=True)
 
@@ -209,12 +243,6 @@ class PostgresChannel(Channel):
 
 def _names(columns: Iterable[str], before: str = "", sep: str = ", ") -> str:
     return sep.join(f'{before}"{name}"' for name in columns)
-
-
-#: What changes of a row that is there: a subject's when it moves, a decision's when it settles.
-MOVES = ("guard", "next", "state", "recent", "open_id")
-SETTLES = ("status", "until", "due", "reward", "told")
-_COLUMNS = {table.name: [column.name for column in table.columns] for table in PLAYING}
 
 
 def _array(table: str, of: str) -> str:
@@ -243,15 +271,15 @@ UNION ALL SELECT 2, {_array("subject", "who")} FROM who
 """
 
 
-def _pg_insert(table: Table, but: str = "") -> str:
-    names = _names(name for name in _COLUMNS[table.name] if name != but)
+def _pg_insert(table: Table, columns: Sequence[str]) -> str:
+    names = _names(columns)
     rows = f'json_populate_recordset(NULL::"{table.name}", %(rows)s) WITH ORDINALITY'
     return f'INSERT INTO "{table.name}" ({names}) SELECT {names} FROM {rows} ORDER BY ordinality'
 
 
 def _pg_update(table: Table, columns: Sequence[str], key: Sequence[str], was: str) -> str:
     """Return an update that fails where a row is not as it was."""
-    kinds = {column.name: column.type.compile(_DIALECT) for column in table.columns}
+    kinds = {column.name: column.type.compile(_POSTGRES) for column in table.columns}
     shape = [f'"{name}" {kinds[name]}' for name in columns]
     shape += [f'"its_{name}" {kinds[name]}' for name in key]
     sets = ", ".join(f'"{name}" = new."{name}"' for name in columns)
@@ -264,14 +292,13 @@ def _pg_update(table: Table, columns: Sequence[str], key: Sequence[str], was: st
     )
 
 
-_DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 _PG_WRITES = (
-    _pg_insert(subject),
+    _pg_insert(subject, _COLUMNS["subject"]),
     _pg_update(subject, MOVES, ("rotation", "name"), "guard"),
-    _pg_insert(decision),
+    _pg_insert(decision, _COLUMNS["decision"]),
     _pg_update(decision, SETTLES, ("id",), "status"),
-    _pg_insert(alias),
-    _pg_insert(journal, but="seq"),
+    _pg_insert(alias, _COLUMNS["alias"]),
+    _pg_insert(journal, _LINE),
 )
 
 
