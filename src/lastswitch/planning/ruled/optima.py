@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.errors import InfeasibleError, RuleError
+from lastswitch.errors import InfeasibleError, RuleError, UndecidedError
 from lastswitch.planning.arm_states import arm_states
 from lastswitch.planning.clock import OutOfTime
 from lastswitch.planning.frequency import average_bound
@@ -70,7 +70,13 @@ def ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Average:
         options = (None, None, None)
         arms = list(range(bandit.n_arms))
         longest = max(LONGEST, common_period(rules))
-        plan = best_ruled_cycle(bandit, longest, arms, options, gap=0.0, clock=clock)
+        try:
+            plan = best_ruled_cycle(bandit, longest, arms, options, gap=0.0, clock=clock)
+        except InfeasibleError as error:  # a longer cycle may keep the rules
+            raise UndecidedError(
+                f"no cycle of at most {longest} rounds keeps these rules, and longer ones were not "
+                "looked at; plan a longer one with plan_cycle, or give more max_states."
+            ) from error
         mean = _mean(bandit, rules, plan.rounds)
         return Average(plan.rounds, mean, max(average_bound(bandit), float(mean)), 0)
     rounds, bound = _best(graph)

@@ -12,8 +12,15 @@ from numpy.typing import ArrayLike
 
 from lastswitch._progress import Progress, Report
 from lastswitch.bandit import checked_rules
-from lastswitch.errors import InfeasibleError, PlanError, RuleError, UndecidedError
+from lastswitch.errors import (
+    InfeasibleError,
+    LastSwitchError,
+    PlanError,
+    RuleError,
+    UndecidedError,
+)
 from lastswitch.planning.certificate import rounding
+from lastswitch.planning.frequency import places_bound
 from lastswitch.planning.plan import Plan
 from lastswitch.planning.ruled import brute_force, ilp, search
 from lastswitch.planning.ruled.compiled import compiled
@@ -65,15 +72,23 @@ def plan_ruled(
     )
     if answer.rounds is None:
         if not answer.infeasible:
-            raise UndecidedError(
-                f"no schedule was found in {time.perf_counter() - began:.3g} seconds, nor shown "
-                "not to exist; give more time, or drop a rule."
-            )
-        from lastswitch.planning.ruled.conflicts import conflict
-
-        found = conflict(problem, time_limit)
-        raise InfeasibleError(str(found), found.rules)
+            raise _undecided(time.perf_counter() - began)
+        raise _infeasible(problem, time_limit)
     return plan_of(problem, answer, solver, time.perf_counter() - began)
+
+
+def _undecided(seconds: float) -> UndecidedError:
+    return UndecidedError(
+        f"no schedule was found in {seconds:.3g} seconds, nor shown not to exist; "
+        "give more time, or drop a rule."
+    )
+
+
+def _infeasible(problem: RuledProblem, time_limit: float | None) -> InfeasibleError:
+    from lastswitch.planning.ruled.conflicts import conflict
+
+    found = conflict(problem, time_limit)
+    return InfeasibleError(str(found), found.rules)
 
 
 def solved(
@@ -149,13 +164,14 @@ def plan_ruled_cycle(
     clock: Clock,
 ) -> Plan:
     """Plan a cycle of ``length`` rounds under rules, with the arms allowed, in all or by round."""
+    problem = _turn(bandit, length, allowed, options)
+    return plan_ruled(problem, gap=gap, time_limit=clock.limit, progress=_telling(clock))
+
+
+def _turn(bandit: Bandit, length: int, allowed: ArrayLike | None, options: Options) -> RuledProblem:
+    """Return the problem of one turn of a cycle."""
     rules, plays, silence = options
-
-    def tell(progress: Progress) -> None:
-        if progress.value is not None and progress.bound is not None:
-            clock.tell(progress.value, progress.bound)
-
-    problem = RuledProblem.from_bandit(
+    return RuledProblem.from_bandit(
         bandit,
         length,
         rules=rules,
@@ -164,7 +180,16 @@ def plan_ruled_cycle(
         allowed=allowed,
         repeats=True,
     )
-    return plan_ruled(problem, gap=gap, time_limit=clock.limit, progress=tell)
+
+
+def _telling(clock: Clock) -> Report:
+    """Return what passes progress on to whom the clock tells."""
+
+    def tell(progress: Progress) -> None:
+        if progress.value is not None and progress.bound is not None:
+            clock.tell(progress.value, progress.bound)
+
+    return tell
 
 
 def common_period(rules: Iterable[Rule]) -> int:
@@ -184,25 +209,62 @@ def best_ruled_cycle(
 ) -> Plan:
     """Plan the cycle of at most ``limit`` rounds with the best average under rules.
 
-    Only lengths that fit the rules' periods are; where none does, the error of the longest tells.
+    Only lengths that fit the rules' periods are. The bound of a length that is refused, or not
+    decided in time, is what the arms could average without rules.
     """
-    best: Plan | None = None
-    bound, refused = -math.inf, None
+    search.ready()  # compiling is no part of any length's seconds
     given, plays, silence = options
     rules = bandit.rules if given is None else checked_rules(given, bandit.names, bandit.groups)
     options, period = (rules, plays, silence), common_period(rules)
     lengths = range(limit - limit % period, 0, -period) or range(limit, limit + 1)
-    for tried, length in enumerate(lengths):
-        part = clock.part(1 / (len(lengths) - tried))
+    best: Plan | None = None
+    bound, ceiling = -math.inf, math.inf
+    empty: RuledProblem | None = None  # the longest without a schedule
+    refused: RuleError | None = None
+    for number, length in enumerate(lengths):
+        if number and clock.over:
+            bound = math.inf
+            break
+        part = clock.part(1 / (len(lengths) - number))
         try:
-            plan = plan_ruled_cycle(bandit, length, arms, options, gap=gap, clock=part)
-        except (InfeasibleError, RuleError) as error:  # of another length there may be one
-            refused = refused or error
+            problem = _turn(bandit, length, arms, options)
+            if math.isinf(ceiling):
+                curves = tuple(bandit.curves[arm] for arm in arms)
+                ceiling = places_bound(curves, problem.plays, problem.silence, part)
+            answer = solved(problem, gap=gap, time_limit=part.limit, progress=_telling(part))
+        except RuleError as error:
+            refused, bound = refused or error, math.inf
             continue
-        bound = max(bound, plan.bound / length)
-        if best is None or plan.per_round > best.per_round:
-            best = plan
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            bound = math.inf
+            break
+        bound = max(bound, answer.bound / length)
+        if answer.infeasible:  # of another length there may be one
+            empty = empty or problem
+        elif answer.rounds is not None:
+            plan = plan_of(problem, answer, "certified", clock.seconds)
+            if best is None or plan.per_round > best.per_round:
+                best = plan
+            if ceiling <= best.per_round + rounding(best.per_round):
+                break
+        if answer.interrupted:
+            clock.stop()
+            bound = math.inf
+            break
     if best is None:
-        assert refused is not None
-        raise refused
-    return replace(best, bound=max(bound * len(best.rounds), best.value), seconds=clock.seconds)
+        raise _no_cycle(empty, refused, bound, clock)
+    bound = min(bound, ceiling) * len(best.rounds)
+    return replace(best, bound=max(bound, best.value), seconds=clock.seconds)
+
+
+def _no_cycle(
+    empty: RuledProblem | None, refused: RuleError | None, bound: float, clock: Clock
+) -> LastSwitchError:
+    """Return why there is no cycle of any length: none exists only if no length has one."""
+    if refused is not None:
+        return refused
+    if empty is None or bound > -math.inf:
+        return _undecided(clock.seconds)
+    return _infeasible(empty, clock.limit)
