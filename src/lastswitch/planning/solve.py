@@ -183,18 +183,15 @@ def plan_of(
     """
     block = np.asarray(solution.block)
     value, size = problem.worth(block)
-    bound, error = solution.bound, 0.0
-    # A proven block has no other bound. Pays of a cycle lie in [0, 1], and another starts in
-    # another state.
-    if bound > value and not repeats:
-        accuracy, free = ACCURACY.get(solver, 0.0), plain_bound(problem)
-        error = accuracy * problem.length * problem.scale
-        # HiGHS calls equal what differs by rounding in its largest number. Where the block
-        # collects much smaller ones, that can be seen, and is owned up to.
-        if error > 100 * accuracy * (size or abs(free)):
-            bound += error
+    bound, accuracy = solution.bound, ACCURACY.get(solver, 0.0)
+    # A proven block has no other bound. Another cycle starts in another state.
+    if not repeats and (bound > value or accuracy):
+        free = plain_bound(problem)
+        if accuracy:
+            error = accuracy * problem.length * problem.scale
+            bound = owned_up(value, bound, size, error, accuracy, free)
         bound = min(bound, free)
-    if value > bound and value - bound <= max(error, rounding(value, bound, size)):
+    if value > bound and value - bound <= rounding(value, bound, size):
         bound = value  # the two are the same sum in a different order
     return Plan(
         block=tuple(block.tolist()),
@@ -207,6 +204,22 @@ def plan_of(
         repeats=repeats,
         prices=solution.prices,
     )
+
+
+def owned_up(
+    value: float, bound: float, size: float, error: float, accuracy: float, free: float
+) -> float:
+    """Return a bound that holds although HiGHS calls equal what differs by ``error``.
+
+    That is rounding in the largest number of the problem. Where the schedule collects much smaller
+    ones, it can be seen, and is owned up to. A ``bound`` that is off by more than that is none, and
+    the ``free`` one, made without HiGHS, holds in its place.
+    """
+    if value > bound + max(error, rounding(value, bound, size)):
+        return free
+    if error > 100 * accuracy * (size or abs(free)):
+        bound += error
+    return max(bound, value)
 
 
 def _problem(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -49,6 +50,8 @@ class RuleReport:
         """Whether the rule costs anything; None if that is not known."""
         if self.least > 0.0:
             return True
+        if not math.isfinite(self.most):
+            return None
         return False if self.most <= 0.0 else None
 
     def __str__(self) -> str:
@@ -62,6 +65,8 @@ class RuleReport:
             lines.append("can never bind: no schedule of these rounds breaks it")
         elif self.binds is False:
             lines.append("costs nothing")
+        elif not math.isfinite(self.most):
+            lines.append(f"costs {self.least:.4g} or more{self._where(rounds)}")
         elif self.least == self.most:
             lines.append(f"costs {self.most:.4g}{self._where(rounds)}")
         else:
@@ -114,8 +119,10 @@ def _report(plan: Plan, problem: RuledProblem, number: int, time_limit: float | 
     answer = solved(without, time_limit=time_limit, start=plan.rounds)
     assert answer.rounds is not None  # the plan itself is one
     value = without.value(answer.rounds)
-    slack = rounding(value, plan.value, plan.scale, answer.bound, plan.bound)
-    least, most = value - plan.bound, max(answer.bound, value) - plan.value
+    above = min(answer.bound, without.ceiling())
+    sizes = value, plan.value, plan.scale, above, plan.bound
+    slack = rounding(*filter(math.isfinite, sizes))
+    least, most = value - plan.bound, max(above, value) - plan.value
     if most - least <= 4 * slack:
         least = most = value - plan.value
     least = least if least > slack else 0.0

@@ -14,6 +14,7 @@ from lastswitch._checks import check_bandit
 from lastswitch.bandit import checked_plays, checked_rules, checked_silence
 from lastswitch.errors import BlockError, InputTypeError, ProblemError
 from lastswitch.planning._tables import checked_mask
+from lastswitch.planning.greedy import best_end, best_offers
 from lastswitch.planning.problem import BlockProblem, Pulled
 from lastswitch.planning.ruled.playing import (
     RoundsPlayed,
@@ -242,6 +243,33 @@ class RuledProblem:
             ends = float(sum(abs(part).sum() for part in (end.rest, end.streak, end.unplayed)))
         costs = max((rule.cost or 0.0 for rule in self.rules), default=0.0)
         return pays + ends + (abs(self.silence) + costs) * self.length * self.plays[1]
+
+    @property
+    def scale(self) -> float:
+        """The largest number of all that is summed up in a value, by size."""
+        pays = self.block.scale
+        if self.curves is not None:
+            pays = max(max(map(abs, (*curve.rest, *curve.streak))) for curve in self.curves)
+        return max(pays, abs(self.silence), *(rule.cost or 0.0 for rule in self.rules), 0.0)
+
+    def ceiling(self) -> float:
+        """Return a bound in no time: the best each place of each round could pay.
+
+        Examples
+        --------
+        >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
+        >>> round(RuledProblem(block, plays=(0, 2), silence=0.3).ceiling(), 6)
+        3.4
+        """
+        least, most = self.plays
+        if self.curves is None:
+            offers, end = best_offers(self.block), best_end(self.block)
+        else:
+            best = [max((*curve.rest, *curve.streak)) for curve in self.curves]
+            offers, end = np.tile(np.array(best), (self.length, 1)), 0.0
+        offers = np.sort(np.where(self.allowed, offers, -np.inf), axis=1)[:, ::-1][:, :most]
+        offers[:, least:] = np.maximum(offers[:, least:], self.silence)
+        return float(offers.sum()) + end
 
     def value(self, rounds: PlayedRounds) -> float:
         """Return what a schedule is worth: pays, silence and the end, less what soft rules cost.

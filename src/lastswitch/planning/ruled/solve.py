@@ -27,16 +27,13 @@ from lastswitch.planning.ruled.compiled import compiled
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.planning.ruled.search import Answer
+from lastswitch.planning.solve import ACCURACY, owned_up
 from lastswitch.rules.records import Counting
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.planning.clock import Clock
     from lastswitch.rules import Rule
-
-
-#: What HiGHS takes for equal, relative to all that is summed up.
-ACCURACY = {"ilp": 1e-6}
 
 
 def plan_ruled(
@@ -115,7 +112,7 @@ def solved(
     if time_limit is not None:
         time_limit = max(time_limit - (time.perf_counter() - began), 1e-3)
     if solver == "ilp":
-        rounds, bound = ilp.solve(arms, gap=gap, time_limit=time_limit)
+        rounds, bound = ilp.solve(arms, gap=gap, time_limit=time_limit, progress=progress)
         return Answer(rounds, bound)
     return search.solve(
         arms,
@@ -130,12 +127,16 @@ def solved(
 def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) -> Plan:
     """Return the Plan of a solver's answer, its schedule evaluated by definition."""
     assert answer.rounds is not None
-    value, bound = problem.value(answer.rounds), answer.bound
-    if value > bound:
-        size = problem.size(answer.rounds)
-        allowed = max(ACCURACY.get(solver, 0.0) * size, rounding(value, bound, size))
-        if value - bound <= allowed:
-            bound = value  # the two are the same sum in a different order
+    value, size = problem.value(answer.rounds), problem.size(answer.rounds)
+    bound, accuracy = answer.bound, ACCURACY.get(solver, 0.0)
+    if bound > value or accuracy:
+        free = problem.ceiling()
+        if accuracy:
+            error = accuracy * problem.length * problem.plays[1] * problem.scale
+            bound = owned_up(value, bound, size, error, accuracy, free)
+        bound = min(bound, free)
+    if value > bound and value - bound <= rounding(value, bound, size):
+        bound = value  # the two are the same sum in a different order
     return Plan(
         block=(),
         rounds=answer.rounds,
