@@ -189,7 +189,8 @@ def plan_of(
         free = plain_bound(problem)
         if accuracy:
             error = accuracy * problem.length * problem.scale
-            bound = owned_up(value, bound, size, error, accuracy, free)
+            visible = 100 * accuracy * (size or abs(free))
+            bound = owned_up(value, bound, error, visible, free)
         bound = min(bound, free)
     if value > bound and value - bound <= rounding(value, bound, size):
         bound = value  # the two are the same sum in a different order
@@ -206,20 +207,23 @@ def plan_of(
     )
 
 
-def owned_up(
-    value: float, bound: float, size: float, error: float, accuracy: float, free: float
-) -> float:
-    """Return a bound that holds although HiGHS calls equal what differs by ``error``.
+def owned_up(value: float, bound: float, error: float, visible: float, free: float) -> float:
+    """Return a bound that holds although its solver calls equal what differs by ``error``.
 
     That is rounding in the largest number of the problem. Where the schedule collects much smaller
-    ones, it can be seen, and is owned up to. A ``bound`` that is off by more than that is none, and
-    the ``free`` one, made without HiGHS, holds in its place.
+    ones it is ``visible``, and is owned up to. A ``bound`` that is off by more is none, and the
+    ``free`` one, made without that solver, holds in its place.
+
+    Examples
+    --------
+    >>> owned_up(1.0, 1.0, 1e-9, 1e-7, 3.0), owned_up(1.0, 1.0, 0.25, 1e-7, 3.0)
+    (1.0, 1.25)
+    >>> owned_up(1.0, 0.5, 0.25, 1e-7, 3.0)
+    3.0
     """
-    if value > bound + max(error, rounding(value, bound, size)):
+    if value > bound + max(error, visible):
         return free
-    if error > 100 * accuracy * (size or abs(free)):
-        bound += error
-    return max(bound, value)
+    return max(bound + error if error > visible else bound, value)
 
 
 def _problem(

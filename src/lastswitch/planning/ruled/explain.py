@@ -14,7 +14,7 @@ from lastswitch.planning.plan import Plan
 from lastswitch.planning.reading import headline
 from lastswitch.planning.ruled.compiled import all_counters, round_events
 from lastswitch.planning.ruled.problem import RuledProblem
-from lastswitch.planning.ruled.solve import solved
+from lastswitch.planning.ruled.solve import plan_of, solved
 from lastswitch.planning.ruled.tables import tabulated
 from lastswitch.rules import Rule, Violation, violations
 
@@ -118,11 +118,11 @@ def _report(plan: Plan, problem: RuledProblem, number: int, time_limit: float | 
     without = problem.without(number)
     answer = solved(without, time_limit=time_limit, start=plan.rounds)
     assert answer.rounds is not None  # the plan itself is one
-    value = without.value(answer.rounds)
-    above = min(answer.bound, without.ceiling())
-    sizes = value, plan.value, plan.scale, above, plan.bound
+    other = plan_of(without, answer, "certified", 0.0)
+    value = other.value
+    sizes = value, plan.value, plan.scale, other.scale, other.bound, plan.bound
     slack = rounding(*filter(math.isfinite, sizes))
-    least, most = value - plan.bound, max(above, value) - plan.value
+    least, most = value - plan.bound, other.bound - plan.value
     if most - least <= 4 * slack:
         least = most = value - plan.value
     least = least if least > slack else 0.0

@@ -128,13 +128,15 @@ def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) 
     """Return the Plan of a solver's answer, its schedule evaluated by definition."""
     assert answer.rounds is not None
     value, size = problem.value(answer.rounds), problem.size(answer.rounds)
-    bound, accuracy = answer.bound, ACCURACY.get(solver, 0.0)
-    if bound > value or accuracy:
-        free = problem.ceiling()
-        if accuracy:
-            error = accuracy * problem.length * problem.plays[1] * problem.scale
-            bound = owned_up(value, bound, size, error, accuracy, free)
-        bound = min(bound, free)
+    free, largest = problem.ceiling(), problem.length * problem.plays[1] * problem.scale
+    if solver in ACCURACY:
+        error = ACCURACY[solver] * largest
+        bound = owned_up(value, answer.bound, error, 100 * ACCURACY[solver] * size, free)
+    else:
+        bound, error = answer.bound, search.ROUNDING * largest
+        if solver == "certified" and error > rounding(value, size):
+            bound = max(bound, value + error)  # rounding in much larger numbers than these
+    bound = min(bound, free)
     if value > bound and value - bound <= rounding(value, bound, size):
         bound = value  # the two are the same sum in a different order
     return Plan(
