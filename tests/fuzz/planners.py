@@ -11,9 +11,9 @@ from unittest.mock import patch
 import numpy as np
 
 import lastswitch as ls
-from fuzz.plain import all_schedules, best_block, best_schedule, schedule_worth
+from fuzz.plain import best_block, best_schedule, block_worth, schedule_worth
 from lastswitch import rules as r
-from lastswitch.errors import InfeasibleError, ProblemError, RuleError, UndecidedError
+from lastswitch.errors import InfeasibleError, ProblemError, RuleError
 from lastswitch.planning import BlockProblem, Terminal
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.ruled import tables
@@ -76,7 +76,8 @@ def a_rule(rng: Rng, n_arms: int, length: int, cycle: bool, size: str) -> r.Rule
     if kind == "after":
         return r.never_after(who(), who(), **common)
     if kind in ("only", "never"):
-        return getattr(r, kind)(who(), sorted({int(t) for t in rng.integers(0, length, 2)}), **common)
+        rounds = sorted({int(t) for t in rng.integers(0, length, 2)})
+        return getattr(r, kind)(who(), rounds, **common)
     make, least = (r.at_most, 0) if kind == "most" else (r.at_least, 1)
     plays: int | float = int(rng.integers(least, 4))
     if rng.random() < 0.2:
@@ -150,7 +151,7 @@ def holds(plan: Any, worth: float, best: float, *, exact: bool = True) -> None:
 
 
 def block(rng: Rng) -> None:
-    """Plain blocks by every solver."""
+    """Plan plain blocks by every solver."""
     size = a_size(rng)
     problem = a_block(rng, size=size)
     best = best_block(problem)
@@ -159,18 +160,11 @@ def block(rng: Rng) -> None:
     option: dict[str, Any] = options[int(rng.choice(3, p=[0.7, 0.15, 0.15]))]
     plan = ls.plan_block(problem, solver=solver, **option)
     exact = not option and solver in ("certified", "brute-force")
-    holds(plan, schedule_worth_of_block(problem, plan), best, exact=exact)
-
-
-def schedule_worth_of_block(problem: BlockProblem, plan: ls.Plan) -> float:
-    """Return what a plan's block is worth by definition."""
-    from fuzz.plain import block_worth
-
-    return block_worth(problem, plan.rounds)
+    holds(plan, block_worth(problem, plan.rounds), best, exact=exact)
 
 
 def ruled_block(rng: Rng) -> None:
-    """Blocks under rules, with what explains them."""
+    """Plan blocks under rules, with what explains them."""
     problem = a_ruled_block(rng, a_size(rng))
     solver = str(rng.choice(["certified", "certified", "ilp", "brute-force"]))
     check_ruled(problem, solver, explain=bool(rng.random() < 0.2))
@@ -182,8 +176,8 @@ def check_ruled(problem: RuledProblem, solver: str, explain: bool = False, **opt
     try:
         plan = ls.plan_block(problem, solver=solver, **options)
     except InfeasibleError as error:
-        assert best == -math.inf
-        assert best_schedule(problem.with_rules(error.conflict)) == -math.inf
+        clash = problem.with_rules(error.conflict)
+        assert best == best_schedule(clash) == -math.inf
         return
     holds(plan, schedule_worth(problem, plan.rounds), best, exact=solver != "ilp")
     for number, report in enumerate(plan.explain().rules if explain else ()):
@@ -193,11 +187,12 @@ def check_ruled(problem: RuledProblem, solver: str, explain: bool = False, **opt
 
 
 def cycle(rng: Rng) -> None:
-    """Cycles under rules and without, of one length."""
+    """Plan cycles under rules and without, of one length."""
     bandit = a_bandit(rng)
     length = int(rng.integers(1, 6))
     plays = some_plays(rng, bandit.n_arms) if rng.random() < 0.5 else (1, 1)
-    while (sum(math.comb(bandit.n_arms, n) for n in range(plays[0], plays[1] + 1))) ** length > 3000:
+    choices = sum(math.comb(bandit.n_arms, n) for n in range(plays[0], plays[1] + 1))
+    while choices**length > MOST_SCHEDULES:
         length -= 1
     options: dict[str, Any] = {}
     if rng.random() < 0.7:
@@ -217,7 +212,7 @@ def cycle(rng: Rng) -> None:
 
 
 def best_cycle(rng: Rng) -> None:
-    """The best of several lengths, some of which are refused."""
+    """Look for the best of several lengths, some of which are refused."""
     bandit, limit = a_bandit(rng), int(rng.integers(1, 6))
     rules = [rule for rule in some_rules(rng, bandit.n_arms, limit, True) if not has_period(rule)]
     room = int(rng.choice([10**6, 40, 20]))
@@ -251,7 +246,7 @@ def has_period(rule: r.Rule) -> bool:
 
 
 def warm(rng: Rng) -> None:
-    """Plans of other problems, their prices spoilt, to start from."""
+    """Start from plans of other problems, their prices spoilt."""
     size = a_size(rng)
     ruled = bool(rng.random() < 0.5)
     problem = a_ruled_block(rng, size) if ruled else a_block(rng, size=size)
@@ -269,12 +264,12 @@ def warm(rng: Rng) -> None:
         check_ruled(problem, solver, warm=start)
         return
     plan = ls.plan_block(problem, warm=start, solver=solver)
-    worth = schedule_worth_of_block(problem, plan)
+    worth = block_worth(problem, plan.rounds)
     holds(plan, worth, best_block(problem), exact=solver == "certified")
 
 
 def again(rng: Rng) -> None:
-    """The prices of the same problem at another size: what its own next day looks like."""
+    """Start from the same problem's own prices, at another size."""
     problem = a_ruled_block(rng)
     try:
         plan = ls.plan_block(problem)

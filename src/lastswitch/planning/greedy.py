@@ -18,14 +18,29 @@ def greedy_block(problem: BlockProblem, prefix: Sequence[int] = ()) -> list[int]
     >>> greedy_block(BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2), [0, 1])
     [0, 1, 0]
     """
+    return completed(problem, [*prefix, *[None] * (problem.length - len(prefix))])
+
+
+def completed(problem: BlockProblem, wanted: Sequence[int | None]) -> list[int]:
+    """Return the block of the arms ``wanted`` by slot, the best pay where there is none.
+
+    An arm that is not admitted is not taken.
+
+    Examples
+    --------
+    >>> problem = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2, distinct_start=True)
+    >>> completed(problem, [1, 1, None])
+    [1, 0, 1]
+    """
     memory: list[int | None] = [None] * problem.n_arms
-    block = list(prefix)
-    for t in range(problem.length):
-        if t == len(block):
-            arms = admitted_arms(problem, block)
-            pays = [problem._pay(arm, memory[arm], t) for arm in arms]
-            block.append(arms[int(np.argmax(pays))])
-        problem._step(memory, block[t], t)
+    block: list[int] = []
+    for t, arm in enumerate(wanted):
+        arms = admitted_arms(problem, block)
+        if arm is None or arm not in arms:
+            pays = [problem._pay(other, memory[other], t) for other in arms]
+            arm = arms[int(np.argmax(pays))]
+        block.append(arm)
+        problem._step(memory, arm, t)
     return block
 
 

@@ -103,6 +103,7 @@ class Plan(Certificate):
         else:
             object.__setattr__(self, "block", _arms(self.block))
             object.__setattr__(self, "rounds", tuple(zip(self.block, strict=True)))
+        object.__setattr__(self, "prices", _prices(self.prices))
         check_flag("repeats", self.repeats)
         if not (self.problem is None or hasattr(self.problem, "pulls")):
             raise InputTypeError(
@@ -293,6 +294,19 @@ def _round(arms: Sequence[int]) -> tuple[int, ...]:
     if not all(isinstance(arm, int | np.integer) and arm >= 0 for arm in arms):
         raise PlanError(f"a round lists arms by number, 0 or more; got {arms!r}.")
     return tuple(int(arm) for arm in arms)
+
+
+def _prices(prices: FloatArray | None) -> FloatArray | None:
+    """Return the prices as an array of floats; whether they are of use is seen when they are."""
+    if prices is None:
+        return None
+    given = as_array(prices)
+    if given.ndim != 1 or given.dtype.kind not in "iuf":
+        raise InputTypeError(
+            f"prices must be numbers, one per slot or more; got shape {given.shape} of "
+            f"{given.dtype}."
+        )
+    return given.astype(np.float64, copy=False)
 
 
 def _arms(block: Sequence[int] | IntArray) -> tuple[int, ...]:

@@ -7,8 +7,8 @@ A solver is a module of this package with one function::
 - ``gap`` (>= 0): it may stop once (bound - value) <= gap * |value|.
 - ``time_limit`` (seconds or None): it returns its best block and a true bound about then.
 - ``progress`` (or None): called now and then with (seconds so far, best value, bound).
-- ``warm`` (a Plan or None): an earlier plan of a similar problem of the same shape; its block and
-  prices may be used as a start, never trusted as a result. It may not fit the new mask.
+- ``warm`` (a Solution or None): an earlier plan of a similar problem, as far as it fits this one;
+  its block and prices may be used as a start, never trusted as a result.
 - On ``KeyboardInterrupt`` it returns its best block so far and a true bound, if it has any.
 
 The ``Solution`` holds the block, the bound and, if there are any, prices; ``plan_block`` evaluates
@@ -33,6 +33,7 @@ from lastswitch.planning.certificate import rounding
 from lastswitch.planning.greedy import plain_bound
 from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem
+from lastswitch.planning.warm import block_start
 from lastswitch.states import Start
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def plan_block(
     time_limit
         Stop after about this many seconds with the best block so far and its bound.
     warm
-        A plan of a similar problem, to start from.
+        A plan of a similar problem of as many rounds, to start from: as far as it fits, arms
+        being known by their names. It is never trusted.
     progress
         ``True`` for a bar, or a function called now and then with a
         :class:`~lastswitch.Progress`: seconds, value and bound so far.
@@ -155,10 +157,9 @@ def plan_block(
             return plan_ruled(
                 *(problem, solver), gap=gap, time_limit=time_limit, warm=warm, progress=report
             )
-        if warm is not None and not warm.block:
-            warm = None  # of several plays a round: of no use here
+        known = None if warm is None else block_start(warm, problem, names)
         solution: Solution = module.solve(
-            problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm, **options
+            problem, gap=gap, time_limit=time_limit, progress=listened, warm=known, **options
         )
     seconds = time.perf_counter() - began - solution.loading
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)

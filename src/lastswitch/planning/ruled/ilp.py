@@ -157,8 +157,8 @@ class Flow:
             upper=self.upper,
             low=right,
             high=right,
-            starts=matrix.indptr,
-            indices=matrix.indices,
+            starts=matrix.indptr.astype(np.int64),
+            indices=matrix.indices.astype(np.int64),
             values=matrix.data,
             integer=self.integer.astype(np.bool_),
         )

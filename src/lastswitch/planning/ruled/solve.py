@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
+from lastswitch._arrays import FloatArray
 from lastswitch._progress import Progress, Report
 from lastswitch.bandit import checked_rules
 from lastswitch.errors import (
@@ -28,6 +29,7 @@ from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.planning.ruled.search import Answer
 from lastswitch.planning.solve import ACCURACY, owned_up
+from lastswitch.planning.warm import schedule_start
 from lastswitch.rules.records import Counting
 
 if TYPE_CHECKING:
@@ -58,13 +60,14 @@ def plan_ruled(
     if solver == "certified":
         search.ready()  # compiling is no part of the plan's seconds
     began = time.perf_counter()
+    start, prices = (None, None) if warm is None else schedule_start(warm, problem)
     answer = solved(
         problem,
         solver=solver,
         gap=gap,
         time_limit=time_limit,
-        start=None if warm is None else warm.rounds,
-        prices=None if warm is None else warm.prices,
+        start=start,
+        prices=prices,
         progress=progress,
     )
     if answer.rounds is None:
@@ -95,7 +98,7 @@ def solved(
     gap: float = 0.0,
     time_limit: float | None = None,
     start: RoundsPlayed | None = None,
-    prices: object = None,
+    prices: FloatArray | None = None,
     progress: Report | None = None,
 ) -> Answer:
     """Return the best schedule found and a bound, or that there is none."""
@@ -120,7 +123,7 @@ def solved(
         time_limit=time_limit,
         progress=progress,
         start=start,
-        prices=prices,  # type: ignore[arg-type]
+        prices=prices,
     )
 
 
