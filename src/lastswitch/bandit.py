@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._checks import check_choice, check_list, check_whole, is_number
+from lastswitch._checks import LARGEST, check_choice, check_list, check_whole, is_number
 from lastswitch._listing import DOZEN, more
 from lastswitch._packed import pack
 from lastswitch._suggest import suggestion
@@ -337,8 +337,11 @@ def checked_plays(plays: int | tuple[int, int], n_arms: int) -> tuple[int, int]:
 
 def checked_silence(silence: float) -> float:
     """Return what an empty place pays."""
-    if not (is_number(silence) and math.isfinite(silence)):
-        raise BanditError(f"silence must be a number, what an empty place pays; got {silence!r}.")
+    if not (is_number(silence) and abs(silence) <= LARGEST):
+        raise BanditError(
+            f"silence must be a number, what an empty place pays, of at most {LARGEST:g} in size; "
+            f"got {silence!r}."
+        )
     return float(silence)
 
 

@@ -36,7 +36,7 @@ def all_schedules(problem: RuledProblem) -> Iterator[Rounds]:
     ]
     for schedule in itertools.product(*rounds):
         clash = len(schedule) > 1 and set(schedule[0]) & set(schedule[1])
-        if not (problem.block.distinct_start and clash):
+        if not (problem.distinct_start and clash):
             yield schedule
 
 

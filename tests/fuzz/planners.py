@@ -120,7 +120,8 @@ def a_ruled_block(rng: Rng, size: str = "near") -> RuledProblem:
         "history": past if rng.random() < 0.5 else (),
     }
     try:
-        return RuledProblem(block, plays=plays, **options)
+        distinct = bool(rng.random() < 0.2)
+        return RuledProblem(block, plays=plays, distinct_start=distinct, **options)
     except ProblemError:
         return RuledProblem(block, plays=(0, plays[1]), **options)
 

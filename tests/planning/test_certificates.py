@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import lastswitch as ls
+from fuzz.plain import best_schedule
 from lastswitch import rules as r
-from lastswitch.errors import PlanError
+from lastswitch.cohorts import CohortProblem
+from lastswitch.errors import BanditError, CohortError, PlanError, ProblemError, RuleError
 from lastswitch.planning import BlockProblem, Plan, Terminal
 from lastswitch.planning.ruled.problem import RuledProblem
 
@@ -75,3 +77,51 @@ def test_pays_of_like_sizes_are_proven_by_every_solver():
         ruled = RuledProblem(problem, rules=[r.at_most(0, 2)], plays=(0, 1))
         assert ls.plan_block(problem, solver="ilp").optimal
         assert ls.plan_block(ruled, solver="ilp").optimal
+
+
+@pytest.mark.parametrize("size", [1e308, -1e308, 1.1e100])
+def test_silence_and_costs_are_bounded_like_tables(size):
+    """Beyond, sums overflow: a plan was worth infinity, and a cost made rules hard."""
+    with pytest.raises(BanditError, match="silence"):
+        ls.Bandit([ls.curves.constant(0.5)], plays=(0, 1), silence=size)
+    with pytest.raises(RuleError, match="cost"):
+        r.at_most(0, 1, cost=abs(size))
+    block = BlockProblem([[0.9]], [[0.1]], [[0.5] * 3])
+    with pytest.raises(BanditError, match="silence"):
+        RuledProblem(block, plays=(0, 1), silence=size)
+
+
+@pytest.mark.parametrize("silence", [1e100, -1e100, -1e9])
+def test_blocks_are_right_up_to_there(silence):
+    """The definition and the bound agree with every schedule listed."""
+    block = BlockProblem([[0.9]], [[0.1]], [[0.5] * 3])
+    rules = [r.at_most(0, 2), r.at_least(0, 3, cost=abs(silence) / 1e9)]
+    problem = RuledProblem(block, rules=rules, plays=(0, 1), silence=silence)
+    plan = ls.plan_block(problem)
+    assert plan.value == pytest.approx(best_schedule(problem))
+    assert plan.bound >= plan.value
+
+
+def test_cohorts_take_silence_that_pays_are_not_lost_in():
+    """From -1e9 on a cohort's value was above the best possible."""
+    options = {"plays": (0, 1), "length": 3}
+    for number in (-1e9, 2e6):
+        with pytest.raises(CohortError, match="1e\\+06"):
+            CohortProblem(ls.Bandit([ls.curves.constant(0.5)]), silence=number, **options)
+    with pytest.raises(CohortError, match="1e\\+06"):
+        CohortProblem(ls.Bandit([ls.curves.constant(0.5)]), 3, rules=[r.at_most(0, 1, cost=1e7)])
+    CohortProblem(ls.Bandit([ls.curves.constant(0.5)]), silence=-1e6, **options)
+
+
+def test_one_arm_may_keep_its_distance_at_the_start_by_silence():
+    """Rounds 0 and 1 share no arm if one of them plays none."""
+    bandit = ls.Bandit([ls.Curve([0.5, 0.75], [0.125])])
+    plan = ls.plan_block(bandit, 4, plays=(0, 1), distinct_start=True)
+    assert not set(plan.rounds[0]) & set(plan.rounds[1])
+    assert plan.value == best_schedule(plan.problem)
+    again = Plan.from_dict(plan.to_dict())
+    assert again.problem.distinct_start
+    with pytest.raises(ProblemError, match="distinct_start"):
+        ls.plan_block(bandit, 4, plays=1, distinct_start=True)
+    with pytest.raises(ProblemError, match="distinct_start asks for 2"):
+        ls.plan_block(bandit, 4, plays=1, distinct_start=True, rules=[r.at_most(0, 4)])

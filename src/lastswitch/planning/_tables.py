@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
+from lastswitch._checks import LARGEST
 from lastswitch.errors import InputTypeError, ProblemError
 from lastswitch.states import as_allowed, as_array
 
 Scalar = TypeVar("Scalar", bound=np.generic)
-#: Pays beyond this size are refused: sums of them, and of what is derived from them, must not
-#: overflow.
-LARGEST = 1e100
 
 
 def checked_table(name: str, values: ArrayLike, ndim: int) -> FloatArray:

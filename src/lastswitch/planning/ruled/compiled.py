@@ -187,7 +187,7 @@ def plain_arms(problem: RuledProblem) -> Automata:
     free = BlockProblem(
         *(table[rows] for table in (block.rest, block.streak, block.first)),
         run=block.run[rows],
-        distinct_start=block.distinct_start,
+        distinct_start=problem.distinct_start,
         terminal=end,
     )
     arms = block_automata(free)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lastswitch._arrays import BoolArray, FloatArray
-from lastswitch._checks import check_bandit
+from lastswitch._checks import check_bandit, check_flag
 from lastswitch.bandit import checked_plays, checked_rules, checked_silence
 from lastswitch.errors import BlockError, InputTypeError, ProblemError
 from lastswitch.planning._tables import checked_mask
@@ -53,6 +53,8 @@ class RuledProblem:
         What rules call the arms; ``arm 0``, ``arm 1``, ... and no groups by default.
     allowed
         Mask (d, K) on top of the block's own; a round may have no arm at all here.
+    distinct_start
+        Rounds 0 and 1 share no arm; as the block says by default.
     curves
         What the arms pay if the rounds are one turn of a cycle; None: they are a block. A cycle
         makes its own start, so the block's first pays and the history play no part.
@@ -74,6 +76,7 @@ class RuledProblem:
     names: tuple[str, ...]
     groups: Mapping[str, Sequence[str]]
     allowed: BoolArray
+    distinct_start: bool
     curves: tuple[Curve, ...] | None
     bound_rules: tuple[Rule, ...] = field(repr=False)
 
@@ -88,6 +91,7 @@ class RuledProblem:
         names: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
         allowed: ArrayLike | None = None,
+        distinct_start: bool = False,
         curves: Sequence[Curve] | None = None,
     ) -> None:
         if not isinstance(block, BlockProblem):
@@ -98,6 +102,7 @@ class RuledProblem:
             check_rounds(rule, block.length, repeats=curves is not None)
         mask = checked_mask(allowed, block.length, block.n_arms) & block.allowed
         mask.flags.writeable = False
+        check_flag("distinct_start", distinct_start)
         fields = {
             "block": block,
             "rules": given,
@@ -107,6 +112,7 @@ class RuledProblem:
             "names": labels,
             "groups": dict(groups or {}),
             "allowed": mask,
+            "distinct_start": bool(distinct_start) or block.distinct_start,
             "curves": None if curves is None else tuple(curves),
             "bound_rules": tuple(rule.bound(labels, groups or {}) for rule in given),
         }
@@ -118,6 +124,12 @@ class RuledProblem:
                 f"round {int(np.argmax(short))} must play at least {self.plays[0]} and "
                 f"`allowed` leaves {int(self.allowed[np.argmax(short)].sum())}; allow more there, "
                 "or fewer plays."
+            )
+        both = self.allowed[:2].any(axis=0)
+        if self.distinct_start and self.length > 1 and both.sum() < 2 * self.plays[0]:
+            raise ProblemError(
+                f"`allowed` leaves {int(both.sum())} arms in rounds 0 and 1, and distinct_start "
+                f"asks for {2 * self.plays[0]}; allow more there, or drop distinct_start."
             )
 
     @classmethod
@@ -153,9 +165,7 @@ class RuledProblem:
         if past and isinstance(start, str) and start == "initial":
             start = states_after(bandit.start(), past)
         return cls(
-            BlockProblem.from_bandit(
-                bandit, length, "unknown" if repeats else start, distinct_start=distinct_start
-            ),
+            BlockProblem.from_bandit(bandit, length, "unknown" if repeats else start),
             rules=bandit.rules if rules is None else rules,
             plays=bandit.plays if plays is None else plays,
             silence=bandit.silence if silence is None else silence,
@@ -163,6 +173,7 @@ class RuledProblem:
             names=bandit.names,
             groups=bandit.groups,
             allowed=allowed,
+            distinct_start=distinct_start,
             curves=bandit.curves if repeats else None,
         )
 
@@ -204,6 +215,7 @@ class RuledProblem:
             names=self.names,
             groups=self.groups,
             allowed=self.allowed,
+            distinct_start=self.distinct_start,
             curves=self.curves,
         )
 
@@ -315,6 +327,7 @@ class RuledProblem:
             "names": list(self.names),
             "groups": {name: list(arms) for name, arms in self.groups.items()},
             "allowed": self.allowed.tolist(),
+            "distinct_start": self.distinct_start,
             "curves": None
             if curves is None
             else [[list(c.rest), list(c.streak), c.tail] for c in curves],
@@ -352,6 +365,6 @@ class RuledProblem:
             for arm in arms:
                 if not (0 <= arm < self.n_arms and self.allowed[t, arm]):
                     raise BlockError(f"round {t} plays arm {arm}, which is not allowed there.")
-        if self.block.distinct_start and self.length > 1 and set(rounds[0]) & set(rounds[1]):
+        if self.distinct_start and self.length > 1 and set(rounds[0]) & set(rounds[1]):
             raise BlockError("rounds 0 and 1 share an arm; distinct_start forbids it.")
         return tuple(tuple(int(arm) for arm in arms) for arms in rounds)
