@@ -51,6 +51,8 @@ SOLVERS = {
 
 #: What solvers that go through HiGHS take for equal, relative to the largest number.
 ACCURACY = {"ilp": 1e-9, "relaxation": 1e-9}
+#: So many times that, relative to what a schedule collects, is an error to own up to.
+VISIBLE = 10
 
 
 def plan_block(
@@ -190,7 +192,7 @@ def plan_of(
         free = plain_bound(problem)
         if accuracy:
             error = accuracy * problem.length * problem.scale
-            visible = 100 * accuracy * (size or abs(free))
+            visible = VISIBLE * accuracy * (size or abs(free))
             bound = owned_up(value, bound, error, visible, free)
         bound = min(bound, free)
     if value > bound and value - bound <= rounding(value, bound, size):

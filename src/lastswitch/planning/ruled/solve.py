@@ -28,7 +28,7 @@ from lastswitch.planning.ruled.compiled import compiled
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.planning.ruled.search import Answer
-from lastswitch.planning.solve import ACCURACY, owned_up
+from lastswitch.planning.solve import ACCURACY, VISIBLE, owned_up
 from lastswitch.planning.warm import schedule_start
 from lastswitch.rules.records import Counting
 
@@ -134,7 +134,7 @@ def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) 
     free, largest = problem.ceiling(), problem.length * problem.plays[1] * problem.scale
     if solver in ACCURACY:
         error = ACCURACY[solver] * largest
-        bound = owned_up(value, answer.bound, error, 100 * ACCURACY[solver] * size, free)
+        bound = owned_up(value, answer.bound, error, VISIBLE * ACCURACY[solver] * size, free)
     else:
         bound, error = answer.bound, search.ROUNDING * largest
         if solver == "certified" and error > rounding(value, size):
