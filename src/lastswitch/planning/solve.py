@@ -31,6 +31,7 @@ from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError, PlanError
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.greedy import plain_bound
+from lastswitch.planning.long_blocks import walked
 from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.warm import block_start
@@ -159,10 +160,16 @@ def plan_block(
             return plan_ruled(
                 *(problem, solver), gap=gap, time_limit=time_limit, warm=warm, progress=report
             )
-        known = None if warm is None else block_start(warm, problem, names)
-        solution: Solution = module.solve(
-            problem, gap=gap, time_limit=time_limit, progress=listened, warm=known, **options
-        )
+        solution: Solution | None = None
+        if solver == "certified" and names and history is None and params is None:
+            assert isinstance(bandit, Bandit)
+            solution = walked(bandit, problem, start, time_limit)
+        if solution is None:
+            known = None if warm is None else block_start(warm, problem, names)
+            left = None if time_limit is None else time_limit - (time.perf_counter() - began)
+            solution = module.solve(
+                problem, gap=gap, time_limit=left, progress=listened, warm=known, **options
+            )
     seconds = time.perf_counter() - began - solution.loading
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)
 
