@@ -319,6 +319,26 @@ def checked_rules(
     return tuple(given)
 
 
+def options_of(
+    bandit: Bandit,
+    rules: Iterable[Rule] | None,
+    plays: int | tuple[int, int] | None,
+    silence: float | None,
+) -> tuple[tuple[Rule, ...], tuple[int, int], float]:
+    """Return a caller's rules, plays and silence, checked; the bandit's own where not given.
+
+    Examples
+    --------
+    >>> options_of(Bandit([Curve([1], [0])], plays=(0, 1)), [], None, 0.5)
+    ((), (0, 1), 0.5)
+    """
+    return (
+        bandit.rules if rules is None else checked_rules(rules, bandit.names, bandit.groups),
+        bandit.plays if plays is None else checked_plays(plays, bandit.n_arms),
+        bandit.silence if silence is None else checked_silence(silence),
+    )
+
+
 def checked_plays(plays: int | tuple[int, int], n_arms: int) -> tuple[int, int]:
     """Return how many arms a round plays, as a range.
 

@@ -27,13 +27,14 @@ from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_choice, check_limits
 from lastswitch._progress import Progress, Report, reporter
-from lastswitch.bandit import Bandit
+from lastswitch.bandit import Bandit, options_of
 from lastswitch.errors import InputTypeError, PlanError
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.greedy import plain_bound
 from lastswitch.planning.long_blocks import walked
 from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem
+from lastswitch.planning.ruled.playing import start_after
 from lastswitch.planning.warm import block_start
 from lastswitch.states import Start
 
@@ -252,28 +253,25 @@ def _problem(
         return _as_it_is(bandit, given), ()
     if length is None:
         raise PlanError("length is missing: say how many rounds to plan, such as length=12.")
-    history, rules, plays, silence = ruled
-    if bandit.plain and history is None and rules is None and plays is None:
+    history = ruled[0]
+    rules, plays, silence = options_of(bandit, *ruled[1:])
+    if not rules and plays == (1, 1):
+        start = start_after(bandit, start, history)
         problem = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
         return problem, tuple(bandit.names)
     from lastswitch.planning.ruled.problem import RuledProblem
 
-    options = {"rules": rules, "plays": plays, "silence": silence, "allowed": allowed}
     full = RuledProblem.from_bandit(
-        bandit, length, start=start, history=history, distinct_start=distinct_start, **options
+        bandit,
+        length,
+        start=start,
+        history=history,
+        rules=rules,
+        plays=plays,
+        silence=silence,
+        allowed=allowed,
+        distinct_start=distinct_start,
     )
-    if not full.rules and full.plays == (1, 1):  # a history without rules is a start
-        first = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
-        tables = full.block
-        return (
-            BlockProblem(
-                *(tables.rest, tables.streak, tables.first),
-                run=tables.run,
-                allowed=first.allowed,
-                distinct_start=distinct_start,
-            ),
-            tuple(bandit.names),
-        )
     return full, tuple(bandit.names)
 
 

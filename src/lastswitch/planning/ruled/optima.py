@@ -67,7 +67,7 @@ def ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Average:
     with contextlib.suppress(OutOfTime):
         graph = _listed(bandit, rules, min(limit, MOST_STATES), clock)
     if graph is None:
-        options = (None, None, None)
+        options = (bandit.rules, bandit.plays, bandit.silence)
         arms = list(range(bandit.n_arms))
         longest = max(LONGEST, common_period(rules))
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from lastswitch.planning.ruled.playing import (
     as_rounds,
     block_pulls,
     memory_left,
-    states_after,
+    start_after,
     turn_pulls,
 )
 from lastswitch.rules.checking import PlayedRounds, check_rounds, violations
@@ -162,8 +163,7 @@ class RuledProblem:
         """
         check_bandit("RuledProblem.from_bandit", bandit)
         past = as_rounds(history or (), bandit.names, "history")
-        if past and isinstance(start, str) and start == "initial":
-            start = states_after(bandit.start(), past)
+        start = start_after(bandit, start, past)
         return cls(
             BlockProblem.from_bandit(bandit, length, "unknown" if repeats else start),
             rules=bandit.rules if rules is None else rules,
@@ -258,11 +258,23 @@ class RuledProblem:
 
     @property
     def scale(self) -> float:
-        """The largest number of all that is summed up in a value, by size."""
-        pays = self.block.scale
+        """The largest number of all that may be summed up in a value, by size."""
+        return self.sizes[1]
+
+    @cached_property
+    def sizes(self) -> tuple[float, float]:
+        """The smallest and the largest number that may be summed up in a value, zeros aside."""
+        block, end = self.block, self.block.terminal
+        parts = [np.array([self.silence, *(rule.cost or 0.0 for rule in self.rules)])]
         if self.curves is not None:
-            pays = max(max(map(abs, (*curve.rest, *curve.streak))) for curve in self.curves)
-        return max(pays, abs(self.silence), *(rule.cost or 0.0 for rule in self.rules), 0.0)
+            parts += [np.array((*curve.rest, *curve.streak)) for curve in self.curves]
+        else:
+            parts += [block.rest, block.streak, block.first]
+        if end is not None:
+            parts += [end.rest, end.streak, end.unplayed]
+        sizes = np.abs(np.concatenate([part.ravel() for part in parts]))
+        sizes = sizes[sizes > 0.0]
+        return float(sizes.min(initial=np.inf)), float(sizes.max(initial=0.0))
 
     def ceiling(self) -> float:
         """Return a bound in no time: the best each place of each round could pay.

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from lastswitch._arrays import FloatArray
 from lastswitch._progress import Progress, Report
-from lastswitch.bandit import checked_rules
 from lastswitch.errors import (
     InfeasibleError,
     LastSwitchError,
@@ -137,8 +136,8 @@ def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) 
         bound = owned_up(value, answer.bound, error, VISIBLE * ACCURACY[solver] * size, free)
     else:
         bound, error = answer.bound, search.ROUNDING * largest
-        if solver == "certified" and error > rounding(value, size):
-            bound = max(bound, value + error)  # rounding in much larger numbers than these
+        if solver == "certified" and error > max(rounding(value, size), problem.sizes[0]):
+            bound = max(bound, value + error)  # small pays are lost in rounding of large ones
     bound = min(bound, free)
     if value > bound and value - bound <= rounding(value, bound, size):
         bound = value  # the two are the same sum in a different order
@@ -156,8 +155,8 @@ def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) 
     )
 
 
-#: Rules, plays and silence as callers give them; None: the bandit's own.
-Options = tuple["Iterable[Rule] | None", "int | tuple[int, int] | None", "float | None"]
+#: Rules, plays and silence.
+Options = tuple["tuple[Rule, ...]", tuple[int, int], float]
 
 
 def plan_ruled_cycle(
@@ -219,9 +218,8 @@ def best_ruled_cycle(
     decided in time, is what the arms could average without rules.
     """
     search.ready()  # compiling is no part of any length's seconds
-    given, plays, silence = options
-    rules = bandit.rules if given is None else checked_rules(given, bandit.names, bandit.groups)
-    options, period = (rules, plays, silence), common_period(rules)
+    rules, plays, silence = options
+    period = common_period(rules)
     lengths = range(limit - limit % period, 0, -period) or range(limit, limit + 1)
     best: Plan | None = None
     bound, ceiling = -math.inf, math.inf
@@ -236,7 +234,7 @@ def best_ruled_cycle(
             problem = _turn(bandit, length, arms, options)
             if math.isinf(ceiling):
                 curves = tuple(bandit.curves[arm] for arm in arms)
-                ceiling = places_bound(curves, problem.plays, problem.silence, part)
+                ceiling = places_bound(curves, plays, silence, part)
             answer = solved(problem, gap=gap, time_limit=part.limit, progress=_telling(part))
         except RuleError as error:
             refused, bound = refused or error, math.inf
