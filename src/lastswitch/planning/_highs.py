@@ -17,6 +17,8 @@ from lastswitch.planning.programs import LinearProgram
 ACCURACY = 1e-9
 #: Seconds between two looks at the clock, the progress callback and Ctrl-C.
 _TICK = 0.1
+#: Seconds that HiGHS has for ending after Ctrl-C.
+PATIENCE = 1.0
 
 
 class Ended(NamedTuple):
@@ -117,7 +119,9 @@ class Model:
                 latest[0] = (max(known[0], value * self.scale), min(known[1], bound * self.scale))
 
             highs.cbMipInterrupt += note
-        interrupted = self._run(latest, progress)
+        interrupted, ended = self._run(latest, progress)
+        if not ended:
+            return Ended(None, known[1], interrupted)
         info, status = highs.getInfo(), highs.getModelStatus()
         # All variables are bounded, so a program is never unbounded.
         if status in (self._status.kInfeasible, self._status.kUnboundedOrInfeasible):
@@ -133,8 +137,11 @@ class Model:
         self,
         latest: list[tuple[float, float]],
         progress: Callable[[float, float, float], None] | None,
-    ) -> bool:
-        """Run HiGHS to its end, reporting on the way; on Ctrl-C, which is returned, bring it about.
+    ) -> tuple[bool, bool]:
+        """Run HiGHS to its end, reporting on the way; return whether Ctrl-C came, and whether it did.
+
+        On Ctrl-C that end is brought about. While it presolves, HiGHS does not listen: then it is
+        left behind on its thread, and its model with it.
 
         On a thread of ours: highspy's own way of doing so has one lock for all solvers of a
         process, which two threads, or a solver left behind by Ctrl-C, would wait for.
@@ -149,17 +156,18 @@ class Model:
                 done.set()
 
         worker = Thread(target=solve, daemon=True)
-        while not done.is_set():
+        patience = np.inf
+        while not done.is_set() and time.perf_counter() < patience:
             try:
                 if not worker.ident:
                     worker.start()
                 if not done.wait(_TICK) and progress is not None:
                     progress(time.perf_counter() - began, *latest[0])
             except KeyboardInterrupt:
-                interrupted = True
+                interrupted, patience = True, time.perf_counter() + PATIENCE
                 highs.cancelSolve()
             except BaseException:  # the callback's own trouble: stop HiGHS before passing it on
                 highs.cancelSolve()
                 done.wait()
                 raise
-        return interrupted
+        return interrupted, done.is_set()

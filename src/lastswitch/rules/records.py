@@ -159,7 +159,8 @@ class Counting:
         elif self.spans is None:
             spans = [(0, length)]
         elif self.outside:
-            inside = {t for start, stop in self.spans for t in range(start, stop)}
+            parts = [range(max(start, 0), min(stop, length)) for start, stop in self.spans]
+            inside = {t for part in parts for t in part}
             spans = [(t, t + 1) for t in range(length) if t not in inside]
         else:
             spans = sorted(self.spans)

@@ -18,7 +18,7 @@ from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.errors import InfeasibleError, RuleError, UndecidedError
 from lastswitch.planning.arm_states import arm_states
 from lastswitch.planning.clock import OutOfTime
-from lastswitch.planning.frequency import average_bound
+from lastswitch.planning.frequency import places_bound
 from lastswitch.planning.ruled.counters import Counter, counters_of
 from lastswitch.planning.ruled.playing import RoundsPlayed, turn_pulls
 from lastswitch.planning.ruled.solve import best_ruled_cycle, common_period
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 #: Joint states to list at most; longest cycle to look for where there are more, unless the rules'
 #: periods take longer to come round together.
 MOST_STATES, LONGEST = 200_000, 14
+#: What share of the time left may go into listing them.
+LISTING_SHARE = 0.5
 #: Policy iterations; the certificate does not rest on finishing.
 MAX_ITERATIONS = 1000
 
@@ -65,7 +67,7 @@ def ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Average:
             )
     graph = None
     with contextlib.suppress(OutOfTime):
-        graph = _listed(bandit, rules, min(limit, MOST_STATES), clock)
+        graph = _listed(bandit, rules, min(limit, MOST_STATES), clock.part(LISTING_SHARE))
     if graph is None:
         options = (bandit.rules, bandit.plays, bandit.silence)
         arms = list(range(bandit.n_arms))
@@ -78,7 +80,8 @@ def ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Average:
                 "looked at; plan a longer one with plan_cycle, or give more max_states."
             ) from error
         mean = _mean(bandit, rules, plan.rounds)
-        return Average(plan.rounds, mean, max(average_bound(bandit), float(mean)), 0)
+        ceiling = places_bound(bandit.curves, bandit.plays, bandit.silence, clock)
+        return Average(plan.rounds, mean, max(ceiling, float(mean)), 0)
     rounds, bound = _best(graph)
     mean = _mean(bandit, rules, rounds)
     bound = float(mean) if bound <= float(mean) + 1e-9 else bound
@@ -124,7 +127,7 @@ def _listed(bandit: Bandit, rules: list[Rule], limit: int, clock: Clock) -> Grap
     known: dict[Hashable, int] = {origin: 0}
     edges: list[tuple[int, int, float, int]] = []
     for number, (phase, states, memories) in enumerate(known_states := [origin]):
-        if number % 256 == 0:
+        if number % 16 == 0:
             clock.check()
         rested = [machine.on_idle[s] for machine, s in zip(machines, states, strict=True)]
         for choice, arms in enumerate(choices):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 from lastswitch._arrays import FloatArray
 from lastswitch._progress import Progress, Report
 from lastswitch.errors import (
+    BlockError,
     InfeasibleError,
     LastSwitchError,
     PlanError,
@@ -20,6 +22,7 @@ from lastswitch.errors import (
     UndecidedError,
 )
 from lastswitch.planning.certificate import rounding
+from lastswitch.planning.clock import Clock, OutOfTime
 from lastswitch.planning.frequency import places_bound
 from lastswitch.planning.plan import Plan
 from lastswitch.planning.ruled import brute_force, ilp, search
@@ -33,7 +36,6 @@ from lastswitch.rules.records import Counting
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
-    from lastswitch.planning.clock import Clock
     from lastswitch.rules import Rule
 
 
@@ -109,21 +111,31 @@ def solved(
     if solver == "brute-force":
         rounds, bound = brute_force.solve(problem, time_limit=time_limit)
         return Answer(rounds, bound)
-    began = time.perf_counter()
-    arms = compiled(problem)
-    if time_limit is not None:
-        time_limit = max(time_limit - (time.perf_counter() - began), 1e-3)
+    clock = Clock(time_limit)
+    try:
+        arms = compiled(problem, clock)
+    except OutOfTime:
+        return _at_hand(problem, start)
     if solver == "ilp":
-        rounds, bound = ilp.solve(arms, gap=gap, time_limit=time_limit, progress=progress)
+        rounds, bound = ilp.solve(arms, gap=gap, time_limit=clock.limit, progress=progress)
         return Answer(rounds, bound)
     return search.solve(
         arms,
         gap=gap,
-        time_limit=time_limit,
+        time_limit=clock.limit,
         progress=progress,
         start=start,
         prices=prices,
     )
+
+
+def _at_hand(problem: RuledProblem, start: RoundsPlayed | None) -> Answer:
+    """Return what is known without looking: the schedule to start from, if it keeps the rules."""
+    if start is not None:
+        with contextlib.suppress(BlockError):
+            problem.value(start)
+            return Answer(start, problem.ceiling())
+    return Answer(None, math.inf)
 
 
 def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) -> Plan:
