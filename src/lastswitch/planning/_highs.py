@@ -138,9 +138,9 @@ class Model:
         latest: list[tuple[float, float]],
         progress: Callable[[float, float, float], None] | None,
     ) -> tuple[bool, bool]:
-        """Run HiGHS to its end, reporting on the way; return whether Ctrl-C came, and whether it did.
+        """Run HiGHS, reporting on the way; return whether Ctrl-C came, and whether HiGHS ended.
 
-        On Ctrl-C that end is brought about. While it presolves, HiGHS does not listen: then it is
+        On Ctrl-C its end is brought about. While it presolves, HiGHS does not listen: then it is
         left behind on its thread, and its model with it.
 
         On a thread of ours: highspy's own way of doing so has one lock for all solvers of a

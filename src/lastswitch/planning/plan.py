@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from lastswitch.schedules import Schedule
 
 VERSION = 2
+#: So many arms are given names of their own where a plan has none.
+MOST_NAMED = 1_000_000
 
 #: What a solver calls now and then with (seconds so far, best value, bound).
 Tell = Callable[[float, float, float], None]
@@ -115,6 +117,11 @@ class Plan(Certificate):
         else:
             n_arms = self.problem.n_arms
         names = check_list("names", self.names, "one string per arm")
+        if not names and n_arms > MOST_NAMED:
+            raise PlanError(
+                f"the plan plays arm {n_arms - 1}, and arms are numbered from 0; give names= or a "
+                f"problem with so many arms if there really are more than {MOST_NAMED:,}."
+            )
         names = names or [f"arm {i}" for i in range(n_arms)]
         object.__setattr__(self, "names", tuple(names))
         if len(self.names) < n_arms:
