@@ -184,7 +184,7 @@ def test_the_plain_bound_holds(problem: BlockProblem) -> None:
 def test_tables_that_are_no_real_numbers_are_refused(table):
     """An imaginary part, a mask or text would be dropped or read without a word."""
     for tables in ((table, [[0.5]], [[0.5]]), ([[0.5]], table, [[0.5]]), ([[0.5]], [[0.5]], table)):
-        with pytest.raises(InputTypeError, match="must be|has a mask"):
+        with pytest.raises(InputTypeError, match=r"must be|has a mask"):
             BlockProblem(*tables)
     assert BlockProblem([[1]], [[True]], [[np.float32(0.5)] * 3]).value([0, 0, 0]) == 2.5
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_flag, check_list
-from lastswitch._codec import stamp, to_text, unstamp
-from lastswitch.errors import FileError, InputTypeError, LastSwitchError, PlanError
+from lastswitch._checks import check_flag, check_list, shown
+from lastswitch._codec import rebuilding, stamp, to_text, typed, unstamp
+from lastswitch.errors import FileError, InputTypeError, PlanError
 from lastswitch.planning.certificate import Certificate, rounding
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import as_array
@@ -122,6 +122,8 @@ class Plan(Certificate):
                 f"the plan plays arm {n_arms - 1}, and arms are numbered from 0; give names= or a "
                 f"problem with so many arms if there really are more than {MOST_NAMED:,}."
             )
+        if not all(isinstance(name, str) for name in names):
+            raise InputTypeError(f"names must be strings, got {shown(names)}.")
         names = names or [f"arm {i}" for i in range(n_arms)]
         object.__setattr__(self, "names", tuple(names))
         if len(self.names) < n_arms:
@@ -240,31 +242,21 @@ class Plan(Certificate):
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
         """Return the plan that :meth:`to_dict` wrote down, its block evaluated again."""
         data = unstamp(data, "plan", VERSION, "this plan")
-        try:
+        with rebuilding("this plan"):
             prices, problem = data["prices"], data["problem"]
             plan = cls(
                 block=tuple(data["block"]),
                 rounds=tuple(tuple(arms) for arms in data["rounds"] or ()),
                 value=data["value"],
                 bound=data["bound"],
-                solver=data["solver"],
-                seconds=data["seconds"],
+                solver=typed(str, data["solver"], "'solver'"),
+                seconds=typed(float, data["seconds"], "'seconds'"),
                 names=tuple(data["names"]),
                 problem=None if problem is None else _problem(problem),
                 repeats=data["repeats"],
                 prices=None if prices is None else np.asarray(prices, dtype=np.float64),
             )
             plan._evaluate_again()
-        except KeyError as error:
-            raise FileError(
-                f"the plan lacks its entry {error}; write it with to_dict()."
-            ) from error
-        except LastSwitchError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise FileError(
-                f"the plan cannot be read: {error}; write it with to_dict()."
-            ) from error
         return plan
 
     def _evaluate_again(self) -> None:

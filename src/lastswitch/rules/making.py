@@ -220,7 +220,7 @@ def from_dict(data: Mapping[str, Any]) -> Rule:
         raise InputTypeError(f"a rule is a table such as {{rule = 'apart', ...}}, got {data!r}.")
     fields = dict(data)
     word = fields.pop("rule", None)
-    if word not in WORDS:
+    if not (isinstance(word, str) and word in WORDS):
         raise RuleError(
             f"key 'rule' must be one of {', '.join(WORDS)}, got {word!r}{suggestion(word, WORDS)}."
         )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 from lastswitch.errors import RuleError
 from lastswitch.planning.automata import Automata, StateArray
 from lastswitch.planning.clock import Clock
@@ -126,7 +126,7 @@ def _factors(
     )
 
 
-@bare
+@jit
 def fold(
     factors: Factors,
     allowed: BoolArray,
