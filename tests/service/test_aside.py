@@ -74,7 +74,7 @@ REFUSED = {
         {**LEARNER, "rules": [{"rule": "at_most", "who": "jazz", "plays": 1, "every": 10**9}]},
         "keeps 1,000",
     ),
-    "a silence of 401 digits": ({"arms": ARMS, "silence": 10**400}, "cannot be read"),
+    "a silence of 401 digits": ({"arms": ARMS, "silence": 10**400}, "silence must be a number"),
     "a memory of 401 digits": ({**LEARNER, "serve": {"memory": 10**400}}, "memory"),
     "rewards of 401 digits": ({**LEARNER, "serve": {"rewards": [0, 10**400]}}, "rewards"),
 }

@@ -182,6 +182,7 @@ def test_without_keys_everybody_does_everything(database):
         del client.headers["authorization"]
         assert client.get("/studio/rotations").json()["rotations"][0]["name"] == "r"
         assert ask(client).status_code == 201
+        assert client.get("/health").json() == {"status": "up", "keys": False}
         assert client.put("/v1/rotations/r", json=CYCLE).status_code == 200
         assert client.get("/v1/rotations", headers={"origin": "http://evil"}).status_code == 403
 

@@ -91,8 +91,7 @@ def serve(
 
         return agrees(database or _beside(rotation))
     from lastswitch.service.gate import Limits
-    from lastswitch.service.running import listen
-    from lastswitch.service.running import check_access, prepare, run
+    from lastswitch.service.running import check_access, listen, prepare, run
 
     if new_key is not None or revoke is not None:
         _change_keys(rotation or [], database, migrate, new_key, only, revoke)

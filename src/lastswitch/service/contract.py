@@ -53,7 +53,7 @@ class Mark(NamedTuple):
     lines: int
     decisions: dict[str, Decision | None]
     subjects: dict[tuple[str, str], Subject | None]
-    room: dict[str, float]
+    room: tuple[str, float | None]
     alias: str | None
 
 
@@ -111,7 +111,7 @@ class Work:
             len(self.lines),
             {name: _copied(self.decisions.get(name)) for name in names},
             {} if who is None else {who: _copied(subject)},
-            dict(self.room),
+            ("", None) if who is None else (who[0], self.room.get(who[0])),
             operation.id if operation.id not in self.new_aliases else None,
         )
 
@@ -120,7 +120,9 @@ class Work:
         undone, self.lines[mark.lines :] = self.lines[mark.lines :], []
         _put_back(self.decisions, mark.decisions)
         _put_back(self.subjects, mark.subjects)
-        self.room = mark.room
+        rotation, room = mark.room
+        if room is not None:
+            self.room[rotation] = room
         if mark.alias is not None and self.new_aliases.pop(mark.alias, None) is not None:
             del self.aliases[mark.alias]
         return undone

@@ -219,9 +219,9 @@ def get_log(
 
 
 @open_router.get("/health", summary="Whether the process is up")
-async def health() -> dict[str, str]:
-    """Say that the process answers."""
-    return {"status": "up"}
+async def health(request: Request) -> dict[str, Any]:
+    """Say that the process answers, and if so that it asks for no keys."""
+    return {"status": "up"} if _service(request).access.keys else {"status": "up", "keys": False}
 
 
 @open_router.get(
