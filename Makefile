@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce studio test fuzz test-engines test-service lint format signatures bench docs clean
+.PHONY: help reproduce studio test fuzz test-bounds coverage test-engines test-service lint format signatures bench docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -47,6 +47,13 @@ test: $(VENV)/.has-test  ## every test that needs no cluster engine
 fuzz: $(VENV)/.has-test  ## random problems against plain references, a minute for each kind
 	PYTHONPATH=tests $(BIN)/python -W ignore -m fuzz
 
+test-bounds: $(VENV)/.has-test  ## tests of all that is compiled, with every place checked
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup \
+		tests/planning tests/rules tests/learning tests/logs tests/cohorts tests/test_blocks.py
+
+coverage: $(VENV)/.has-test  ## make test, and which lines and branches it ran
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --cov
+
 test-engines: $(VENV)/.has-engines  ## tests on real Ray, Dask and Spark
 	$(BIN)/python -m pytest -q -m engines --disable-warnings tests
 
@@ -57,10 +64,11 @@ test-service: $(VENV)/.has-service  ## tests of the service on real PostgreSQL a
 		{ echo "Chromium is not there; get it with: apt-get install chromium"; exit 1; }
 	$(BIN)/python -m pytest -q -m service --disable-warnings tests/service
 
-lint: $(VENV)/.has-test  ## formatting, lint and types
+lint: $(VENV)/.has-test  ## formatting, lint, types, and who imports whom
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(VENV)/.has-test  ## rewrite formatting and fixable lint
 	$(BIN)/ruff format .
@@ -77,4 +85,3 @@ docs: $(VENV)/.has-test $(VENV)/.has-docs  ## the documentation site, into site/
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) site results .pytest_cache .mypy_cache .ruff_cache
-	find . -name '*.nb[ic]' -delete

@@ -104,6 +104,7 @@ if TYPE_CHECKING:
         trajectory as trajectory,
         transition as transition,
     )
+    from lastswitch.warming import warm_up as warm_up
 else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
@@ -152,6 +153,7 @@ else:
             "schedules": ["Schedule"],
             "service.client": ["Client"],
             "states": ["state_after", "trajectory", "transition"],
+            "warming": ["warm_up"],
         },
         modules=[
             "blocks",
