@@ -113,9 +113,9 @@ def _rotation() -> None:
     import lastswitch as ls
 
     for index in ("reservation", "kl-ucb", "ucb1", "empirical-bernstein", "thompson"):
-        _play(ls.RotationUCB(4, index=index))  # type: ignore[arg-type]
+        _play(ls.RotationUCB(4, index=index))
     for pooling in ("none", "partial"):
-        _play(ls.RotationUCB(4, pooling=pooling))  # type: ignore[arg-type]
+        _play(ls.RotationUCB(4, pooling=pooling))
     _play(ls.RotationUCB(4, memory=50.0))
 
 
