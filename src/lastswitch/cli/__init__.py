@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from lastswitch._ascii import print_anywhere
 from lastswitch.cli.check import check
 from lastswitch.cli.cohort import cohort
 from lastswitch.cli.compare import compare
@@ -59,6 +60,7 @@ def _options(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line on ``argv`` (the process's own by default); return the exit code."""
+    print_anywhere()
     given = sys.argv[1:] if argv is None else list(argv)
     try:
         ended = app(args=given or ["--help"], prog_name="lastswitch", standalone_mode=False)
