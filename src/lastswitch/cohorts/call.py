@@ -35,7 +35,7 @@ from lastswitch.cohorts.solving import Solution, solve
 from lastswitch.cohorts.wording import read_budget
 from lastswitch.cohorts.writing import Format, check_target, write
 from lastswitch.errors import CohortError, InputTypeError, PlanError
-from lastswitch.logs.current import EventLog
+from lastswitch.logs.reading import EventLog
 from lastswitch.planning.certificate import rounding
 
 if TYPE_CHECKING:

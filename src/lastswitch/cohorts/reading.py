@@ -19,7 +19,8 @@ from lastswitch._listing import first_dozen
 from lastswitch._suggest import suggestion
 from lastswitch.errors import CohortError, LogError, StateError
 from lastswitch.logs.cleaning import describe_row
-from lastswitch.logs.current import EventLog, recent_plays, rounds_known, standing
+from lastswitch.logs.current import recent_plays, rounds_known, standing
+from lastswitch.logs.reading import EventLog
 from lastswitch.logs.source import BackendLike, Source, open_log
 from lastswitch.logs.values import read_number, read_text
 

@@ -213,14 +213,14 @@ def _connected(log: LogLike, backend: BackendLike, memory: str) -> Iterator[Base
     ibis = load_extra("ibis", "logs")
     if backend is None and isinstance(log, ibis.expr.types.Table) and not _is_memory_table(log):
         yield log.get_backend()
+    elif isinstance(backend, ibis.backends.BaseBackend):  # some cannot be compared with a text
+        yield backend
     elif backend in (None, "duckdb"):
         with _embedded(memory) as connection:
             yield connection
     elif backend == "spark":
         with _spark_session() as session:
             yield ibis.pyspark.connect(session)
-    elif isinstance(backend, ibis.backends.BaseBackend):
-        yield backend
     else:
         raise InputTypeError(
             f"backend must be 'duckdb', 'spark' or an Ibis connection, got {backend!r}."
