@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 from lastswitch.planning.problem import BlockProblem
 
 StateArray = NDArray[np.int32]
@@ -301,7 +301,7 @@ def _spelt(problem: BlockProblem, tables: _Tables, twins: IntArray, facts: Float
     return automata
 
 
-@bare
+@jit
 def spell_out(
     first: FloatArray,
     rest: FloatArray,

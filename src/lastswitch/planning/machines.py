@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, hot, whole
+from lastswitch._kernels import jit, whole
 from lastswitch.planning.automata import Automata, StateArray
 
 KeyArray = NDArray[np.uint64]
@@ -232,7 +232,7 @@ class Hopeless(NamedTuple):
 _NOTHING = np.empty(0)
 
 
-@bare
+@jit
 def merge_states(
     slack: float,
     budget: int,
@@ -271,7 +271,7 @@ def merge_states(
     return True
 
 
-@bare_inner
+@jit(inner=True)
 def mark(old: Machines, seen: BoolArray, hopeless: Hopeless, slack: float, t: int) -> int:
     """Mark what the marked states of slot ``t`` lead to by arcs that are not hopeless.
 
@@ -291,7 +291,7 @@ def mark(old: Machines, seen: BoolArray, hopeless: Hopeless, slack: float, t: in
     return looked
 
 
-@bare_inner
+@jit(inner=True)
 def leads_on(
     after: np.int32, hopeless: Hopeless, seen: BoolArray, slack: float, s: int, earned: float
 ) -> bool:
@@ -308,7 +308,7 @@ def leads_on(
     return True
 
 
-@bare_inner
+@jit(inner=True)
 def merge_slot(old: Machines, new: Machines, book: Book, cursor: IntArray, t: int) -> int:
     """Write the classes of slot ``t``; return how many states were looked at."""
     d = old.lo.shape[1] - 1
@@ -349,7 +349,7 @@ def merge_slot(old: Machines, new: Machines, book: Book, cursor: IntArray, t: in
     return rank
 
 
-@hot
+@jit(inline=True)
 def write_down(
     old: Machines, new: Machines, label: StateArray, s: int, count: int, arcs: int
 ) -> tuple[int, np.uint64]:
@@ -368,7 +368,7 @@ def write_down(
     return arcs, key
 
 
-@hot
+@jit(inline=True)
 def same_class(new: Machines, c: int, count: int, arcs: int, end: int, last: bool) -> bool:
     """Tell whether class ``c`` is what is written down as ``count``, its arcs ``arcs .. end``."""
     if last:

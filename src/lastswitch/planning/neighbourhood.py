@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, whole
+from lastswitch._kernels import jit, whole
 from lastswitch._random import stream
 from lastswitch.planning.automata import Automata, StateArray
 from lastswitch.planning.beam import Beam
@@ -187,7 +187,7 @@ def bar(automata: Automata, arm: int, slot: int) -> None:
     automata.pull[states] = -1
 
 
-@bare
+@jit
 def free(
     old_offset: IntArray,
     old_idle: StateArray,
@@ -249,7 +249,7 @@ def free(
     return earned
 
 
-@bare_inner
+@jit(inner=True)
 def rested(idle: StateArray, s: int, t: int, until: int) -> int:
     """Return the state after idling from slot ``t`` to ``until``; -1 if that is not allowed."""
     while t < until and s >= 0:
@@ -258,7 +258,7 @@ def rested(idle: StateArray, s: int, t: int, until: int) -> int:
     return s
 
 
-@bare_inner
+@jit(inner=True)
 def number(origin: StateArray, label: StateArray, s: int, begin: int, count: int) -> int:
     """Return the new number of state ``s`` in the slot that begins at ``begin``: -1 for -1.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare, bare_inner, hot
+from lastswitch._kernels import jit
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.params import DEFAULT, SearchParams
@@ -162,7 +162,7 @@ def best_pays(machines: Machines) -> FloatArray:
     return best[::up]
 
 
-@bare
+@jit
 def descend(target: float, steps: int, *parts: Any) -> None:
     """Lower the bound, sum of prices + sum of the roots' worth, over the prices.
 
@@ -209,7 +209,7 @@ def descend(target: float, steps: int, *parts: Any) -> None:
     descent.memo[THETA], descent.memo[STALLS], descent.memo[BEST] = theta, 0.0, lowest
 
 
-@bare_inner
+@jit(inner=True)
 def stock(
     m: Machines,
     source: StateArray,
@@ -255,7 +255,7 @@ def stock(
     return bound
 
 
-@hot
+@jit(inline=True)
 def move(slope: FloatArray, direction: FloatArray, trial: FloatArray, reach: float) -> bool:
     """Move the trial prices by ``reach`` / |dir|^2 along the direction; tell if it slopes."""
     square, dot, norm, length = 0.0, 0.0, 0.0, 0.0

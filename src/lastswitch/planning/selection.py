@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare_inner, whole
+from lastswitch._kernels import jit, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import KeyArray
 
@@ -29,7 +29,7 @@ class Found(NamedTuple):
     table: StateArray
 
 
-@bare_inner
+@jit(inner=True)
 def kth_largest(values: FloatArray, n: int, k: int) -> float:
     """Return the ``k``-th largest of the first ``n`` values, reordering them (quickselect)."""
     low, high = 0, n - 1
@@ -57,7 +57,7 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
     return cut
 
 
-@bare_inner
+@jit(inner=True)
 def keep_best(
     n: int, width: int, places: int, found: Found, scratch: FloatArray, ledger: FloatArray
 ) -> int:

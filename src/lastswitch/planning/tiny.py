@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, hot
+from lastswitch._kernels import jit
 from lastswitch.planning.automata import Automata, StateArray
 from lastswitch.planning.params import DEFAULT, SearchParams
 
@@ -54,7 +54,7 @@ def solve_tiny(
     return block, value
 
 
-@bare
+@jit
 def tiny_block(
     offset: IntArray,
     idle: StateArray,
@@ -121,7 +121,7 @@ def tiny_block(
     return best
 
 
-@bare_inner
+@jit(inner=True)
 def potentials(
     offset: IntArray,
     idle: StateArray,
@@ -156,14 +156,14 @@ def potentials(
     return largest, smallest
 
 
-@hot
+@jit(inline=True)
 def sizes(pay: float, largest: float, smallest: float) -> tuple[float, float]:
     """Return the largest and the smallest size so far, ``pay`` included; 0 is not counted."""
     size = abs(pay)
     return max(size, largest), smallest if size == 0.0 else min(size, smallest)
 
 
-@bare_inner
+@jit(inner=True)
 def children(
     state: StateArray,
     idle: StateArray,

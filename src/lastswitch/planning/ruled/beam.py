@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.beam import state_keys
 from lastswitch.planning.beam_kernel import Nodes, Ways
@@ -157,7 +157,7 @@ class Beam:
         return tuple(rounds)
 
 
-@bare
+@jit
 def advance(
     m: Machines,
     h: Heard,

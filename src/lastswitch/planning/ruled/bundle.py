@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._kernels import bare, bare_inner, whole
+from lastswitch._kernels import jit, whole
 from lastswitch.planning.bundle import (
     BOUND,
     COUNT,
@@ -73,7 +73,7 @@ class Bundle(Prices):
             )
 
 
-@bare
+@jit
 def bundle_steps(
     m: Machines,
     h: Heard,
@@ -104,7 +104,7 @@ def bundle_steps(
     return taken
 
 
-@bare_inner
+@jit(inner=True)
 def cut(m: Machines, h: Heard, descent: Descent, cuts: Cuts, n: int) -> float:
     """Sweep at the trial prices; fill the slope of cut ``n`` and return the bound."""
     sweep(m, h, descent.trial, descent)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare_inner, hot, whole
+from lastswitch._kernels import jit, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.beam_kernel import Nodes
 from lastswitch.planning.machines import KeyArray, Machines
@@ -71,7 +71,7 @@ def room_for(n: int, monitors: int, most: int, room: int) -> Scratch:
     )
 
 
-@hot
+@jit(inline=True)
 def expand(
     m: Machines,
     h: Heard,
@@ -137,7 +137,7 @@ def expand(
     return count, work
 
 
-@hot
+@jit(inline=True)
 def all_idle(
     m: Machines, h: Heard, guide: Guide, nodes: Nodes, scratch: Scratch, t: int, p: int
 ) -> float:
@@ -164,7 +164,7 @@ def all_idle(
     return float(min(total, nodes.bound[t % 2, p]))
 
 
-@hot
+@jit(inline=True)
 def pull(
     m: Machines, h: Heard, guide: Guide, scratch: Scratch, t: int, level: int, state: np.int32
 ) -> None:
@@ -184,7 +184,7 @@ def pull(
         scratch.events[up, k] = scratch.events[level, k] + h.watch[m.who[a], k]
 
 
-@hot
+@jit(inline=True)
 def offer(
     m: Machines,
     h: Heard,
@@ -249,14 +249,14 @@ def offer(
     return count + 1
 
 
-@bare_inner
+@jit(inner=True)
 def copy_moves(found: Found, one: int, other: int) -> None:
     """Make the moves of candidate ``other`` those of ``one``."""
     for x in range(found.taken.shape[1]):
         found.taken[other, x], found.place[other, x] = found.taken[one, x], found.place[one, x]
 
 
-@bare_inner
+@jit(inner=True)
 def same(
     m: Machines,
     h: Heard,
@@ -279,7 +279,7 @@ def same(
     return equal
 
 
-@bare_inner
+@jit(inner=True)
 def child_states(
     m: Machines,
     h: Heard,
@@ -310,7 +310,7 @@ def child_states(
         out[n + k] = h.after[states[n + k], e]
 
 
-@bare_inner
+@jit(inner=True)
 def keep_best(n: int, width: int, found: Found, bounds: FloatArray, ledger: FloatArray) -> int:
     """Keep the ``width`` candidates of largest bound and remember the best bound dropped.
 
@@ -338,7 +338,7 @@ def keep_best(n: int, width: int, found: Found, bounds: FloatArray, ledger: Floa
     return kept
 
 
-@bare_inner
+@jit(inner=True)
 def place_anew(found: Found, count: int, places: int) -> int:
     """Put the candidates into a table of ``places`` places, or of all there are."""
     places = min(places, len(found.table))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 from lastswitch.planning.automata import Automata, StateArray
 from lastswitch.planning.machines import MIX_A
 from lastswitch.planning.ruled.counters import Counter
@@ -103,7 +103,7 @@ def _factors(arms: Automata, counters: Sequence[Sequence[Counter]]) -> Factors:
     )
 
 
-@bare
+@jit
 def fold(
     factors: Factors,
     allowed: BoolArray,

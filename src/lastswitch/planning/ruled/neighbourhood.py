@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 from lastswitch._random import stream
 from lastswitch.planning.automata import Automata, StateArray
 from lastswitch.planning.machines import Machines, as_machines, minimal
@@ -146,7 +146,7 @@ def played(rounds: RoundsPlayed, n_arms: int) -> BoolArray:
     return plays
 
 
-@bare
+@jit
 def loosen(
     old_idle: StateArray,
     old_pull: StateArray,

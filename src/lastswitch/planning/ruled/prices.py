@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, hot
+from lastswitch._kernels import jit
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import Machines
 from lastswitch.planning.prices import BEST, STALLS, THETA, best_pays, move
@@ -158,7 +158,7 @@ class Prices:
         return np.append(np.cumsum(terms[::-1])[::-1], 0.0)
 
 
-@bare
+@jit
 def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) -> None:
     """Lower the bound over the prices by deflected Polyak steps.
 
@@ -196,7 +196,7 @@ def descend(m: Machines, h: Heard, descent: Descent, target: float, steps: int) 
     memo[THETA], memo[STALLS], memo[BEST] = theta, 0.0, lowest
 
 
-@bare_inner
+@jit(inner=True)
 def sweep(m: Machines, h: Heard, at: FloatArray, descent: Descent) -> None:
     """Fill what plays cost at the prices ``at``, and what every state is worth then."""
     costs(h, at, descent.cost)
@@ -204,7 +204,7 @@ def sweep(m: Machines, h: Heard, at: FloatArray, descent: Descent) -> None:
     sweep_monitors(h, at, len(m.lo) - 1, descent.heard, descent.memory)
 
 
-@hot
+@jit(inline=True)
 def costs(h: Heard, at: FloatArray, cost: FloatArray) -> None:
     """Fill what a play of each kind pays in each round: its price and those of its letters."""
     d, kinds = cost.shape
@@ -219,7 +219,7 @@ def costs(h: Heard, at: FloatArray, cost: FloatArray) -> None:
                         cost[t, kind] += n * at[d + h.column[k, letter, t]]
 
 
-@hot
+@jit(inline=True)
 def sweep_arms(m: Machines, cost: FloatArray, worth: FloatArray) -> None:
     """Fill the worth of every state of the arms, from the last round back."""
     for t in range(len(m.lo) - 2, -1, -1):
@@ -235,7 +235,7 @@ def sweep_arms(m: Machines, cost: FloatArray, worth: FloatArray) -> None:
             worth[s] = best
 
 
-@hot
+@jit(inline=True)
 def sweep_monitors(h: Heard, at: FloatArray, d: int, heard: FloatArray, memory: FloatArray) -> None:
     """Fill the worth of every state of the monitors, from the last round back."""
     events = len(heard)
@@ -253,7 +253,7 @@ def sweep_monitors(h: Heard, at: FloatArray, d: int, heard: FloatArray, memory: 
                 memory[s] = best
 
 
-@hot
+@jit(inline=True)
 def earn(h: Heard, at: FloatArray, d: int, k: int, t: int, heard: FloatArray) -> None:
     """Fill what a monitor earns by each event of a round: its letters, at their prices."""
     one, two = at[d + h.column[k, 0, t]], at[d + h.column[k, 1, t]]
@@ -261,7 +261,7 @@ def earn(h: Heard, at: FloatArray, d: int, k: int, t: int, heard: FloatArray) ->
         heard[e] = h.counts[0, e] * one + h.counts[1, e] * two
 
 
-@bare_inner
+@jit(inner=True)
 def claim(m: Machines, h: Heard, descent: Descent) -> float:
     """Follow the best paths of all arms and monitors; fill the slope and return the bound.
 
@@ -320,7 +320,7 @@ def claim(m: Machines, h: Heard, descent: Descent) -> float:
     return bound
 
 
-@bare
+@jit
 def delete(
     m: Machines,
     h: Heard,

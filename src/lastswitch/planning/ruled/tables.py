@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 from lastswitch.errors import RuleError
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.machines import MIX_A, MIX_B, KeyArray
@@ -158,7 +158,7 @@ def _dead(length: int, n_events: int) -> Table:
     return Table(np.arange(n + 1), np.full((n, n_events), -1), np.zeros((n, n_events)))
 
 
-@bare
+@jit
 def reach(
     kind: IntArray, after: StateArray, offset: IntArray, reached: StateArray, seen: StateArray
 ) -> int:
@@ -184,7 +184,7 @@ def reach(
     return count
 
 
-@bare
+@jit
 def merge(
     kind: IntArray,
     after: StateArray,
