@@ -36,59 +36,50 @@ if TYPE_CHECKING:
         paper as paper,
         planning as planning,
         rules as rules,
+        schedules as schedules,
+        states as states,
         testing as testing,
     )
     from lastswitch._progress import Progress as Progress
     from lastswitch.bandit import Bandit as Bandit
     from lastswitch.blocks import (
-        block_pays as block_pays,
         block_reward as block_reward,
-        calibrated_reward as calibrated_reward,
         cycle_reward as cycle_reward,
     )
     from lastswitch.calendar import Calendar as Calendar
     from lastswitch.calendar_files import load_calendar as load_calendar
     from lastswitch.cohorts import (
         Budget as Budget,
-        CohortPlan as CohortPlan,
         plan_cohort as plan_cohort,
     )
     from lastswitch.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
         Comparison as Comparison,
-        Run as Run,
         compare as compare,
         load_comparison as load_comparison,
         simulate as simulate,
     )
     from lastswitch.files import (
+        load as load,
         load_bandit as load_bandit,
         load_plan as load_plan,
     )
     from lastswitch.learning import (
-        Anytime as Anytime,
-        CalibratedCombUCB1 as CalibratedCombUCB1,
-        CombUCB1 as CombUCB1,
-        DoublePlayCombUCB1 as DoublePlayCombUCB1,
         FixedCycle as FixedCycle,
         ISICombUCB1 as ISICombUCB1,
-        OracleGreedy as OracleGreedy,
         Policy as Policy,
         Prior as Prior,
-        Pull as Pull,
         RotationUCB as RotationUCB,
         load_policy as load_policy,
     )
     from lastswitch.logs import (
-        CurveFit as CurveFit,
         fit_curves as fit_curves,
         load_fit as load_fit,
         predicted_gain as predicted_gain,
     )
     from lastswitch.planning import (
         BlockProblem as BlockProblem,
-        Optimum as Optimum,
         Plan as Plan,
         average_bound as average_bound,
         best_cycle as best_cycle,
@@ -97,13 +88,7 @@ if TYPE_CHECKING:
         plan_block as plan_block,
         plan_cycle as plan_cycle,
     )
-    from lastswitch.schedules import Schedule as Schedule
     from lastswitch.service.client import Client as Client
-    from lastswitch.states import (
-        state_after as state_after,
-        trajectory as trajectory,
-        transition as transition,
-    )
 else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
@@ -111,36 +96,27 @@ else:
             "_progress": ["Progress"],
             "bandit": ["Bandit"],
             "blocks": [
-                "block_pays",
                 "block_reward",
-                "calibrated_reward",
                 "cycle_reward",
             ],
             "calendar": ["Calendar"],
             "calendar_files": ["load_calendar"],
-            "cohorts": ["Budget", "CohortPlan", "plan_cohort"],
+            "cohorts": ["Budget", "plan_cohort"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
-            "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
-            "files": ["load_bandit", "load_plan"],
+            "experiments": ["Comparison", "compare", "load_comparison", "simulate"],
+            "files": ["load", "load_bandit", "load_plan"],
             "learning": [
-                "Anytime",
-                "CalibratedCombUCB1",
-                "CombUCB1",
-                "DoublePlayCombUCB1",
                 "FixedCycle",
                 "ISICombUCB1",
-                "OracleGreedy",
                 "Policy",
                 "Prior",
-                "Pull",
                 "RotationUCB",
                 "load_policy",
             ],
-            "logs": ["CurveFit", "fit_curves", "load_fit", "predicted_gain"],
+            "logs": ["fit_curves", "load_fit", "predicted_gain"],
             "planning": [
                 "BlockProblem",
-                "Optimum",
                 "Plan",
                 "average_bound",
                 "best_cycle",
@@ -149,9 +125,7 @@ else:
                 "plan_block",
                 "plan_cycle",
             ],
-            "schedules": ["Schedule"],
             "service.client": ["Client"],
-            "states": ["state_after", "trajectory", "transition"],
         },
         modules=[
             "blocks",
@@ -168,7 +142,26 @@ else:
             "paper",
             "planning",
             "rules",
+            "schedules",
+            "states",
             "testing",
         ],
         extras=["environment"],
+        moved={
+            "blocks": ["block_pays", "calibrated_reward"],
+            "cohorts": ["CohortPlan"],
+            "experiments": ["Run"],
+            "learning": [
+                "Anytime",
+                "CalibratedCombUCB1",
+                "CombUCB1",
+                "DoublePlayCombUCB1",
+                "OracleGreedy",
+                "Pull",
+            ],
+            "logs": ["CurveFit"],
+            "planning": ["Optimum"],
+            "schedules": ["Schedule"],
+            "states": ["state_after", "trajectory", "transition"],
+        },
     )

@@ -45,13 +45,22 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_bandit, check_path, shown
-from lastswitch._codec import parse_json, parse_toml, read_text, save_json, unstamp
+from lastswitch._codec import (
+    LOADERS,
+    kind_of,
+    parse_json,
+    parse_toml,
+    read_text,
+    save_json,
+    unstamp,
+)
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
@@ -81,6 +90,28 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
     "delays": ("delays", "tail"),
     "shape": ("shape",),  # and the parameters of that shape
 }
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read whatever was saved: a bandit, a plan, a policy, a comparison or a fit.
+
+    The stamp in the file says what it is, not the file's name; a file without one is a bandit
+    written by hand. Its calendar is read by :func:`lastswitch.load_calendar`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import lastswitch as ls
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = ls.plan_cycle(ls.instances.two_arms(), 2).save(f"{folder}/some.json")
+    ...     ls.load(file).optimal
+    True
+    """
+    file = check_path(path)
+    kind = kind_of(file)
+    if kind not in LOADERS:
+        raise FileError(f"{file} is a saved {kind}, which is written for other programs to read.")
+    return getattr(import_module("lastswitch"), LOADERS[kind].rpartition(".")[2])(file)
 
 
 def load_bandit(path: str | PathLike[str]) -> Bandit:

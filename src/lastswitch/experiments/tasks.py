@@ -44,7 +44,8 @@ class Job:
     Examples
     --------
     >>> import lastswitch as ls
-    >>> Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=100, seed=0).subjects
+    >>> greedy = ls.learning.OracleGreedy
+    >>> Job(ls.instances.two_arms(), "greedy", greedy, horizon=100, seed=0).subjects
     1
     """
 
@@ -116,7 +117,7 @@ def perform(job: Job, run: int) -> dict[str, Any]:
     Examples
     --------
     >>> import lastswitch as ls
-    >>> job = Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=10, seed=0)
+    >>> job = Job(ls.instances.two_arms(), "greedy", ls.learning.OracleGreedy, horizon=10, seed=0)
     >>> perform(job, run=0)["plays"].tolist()
     [10, 0]
     """
@@ -228,7 +229,7 @@ def provenance(job: Job, policy: dict[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> import lastswitch as ls
-    >>> job = Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=10, seed=7)
+    >>> job = Job(ls.instances.two_arms(), "greedy", ls.learning.OracleGreedy, horizon=10, seed=7)
     >>> provenance(job, {"type": "OracleGreedy"})["seed"]
     7
     """
