@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from lastswitch._ascii import print_anywhere
+from lastswitch._spelling import spelled_as
 from lastswitch.cli.check import check
 from lastswitch.cli.cohort import cohort
 from lastswitch.cli.compare import compare
@@ -48,6 +49,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -55,7 +57,13 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Gather the options that belong to no command."""
+    """Let errors and notices speak of the options of the command that runs."""
+    commands: dict[str, Any] = context.command.commands  # type: ignore[attr-defined]
+    chosen = commands.get(context.invoked_subcommand or "")
+    if chosen is not None:
+        named = {parameter.name: parameter.opts[0] for parameter in chosen.params}
+        told = {name: option for name, option in named.items() if option.startswith("--")}
+        context.with_resource(spelled_as(told))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

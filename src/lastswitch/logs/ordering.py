@@ -62,8 +62,8 @@ def unordered_words(tied: int, pairs: int, blurred: int) -> str:
     return (
         f"{tied:,} of {pairs:,} consecutive events ({tied / pairs:.0%}) have the time of the one "
         f"before them, and which came first is not in the log: streaks, and rests up to {blurred} "
-        "rounds, cannot be told. Name a column that orders them (order='column'), let the clock "
-        "make the rounds (every='1d'), or draw an order at random (order=0)."
+        "rounds, cannot be told. Say what orders them, a column or a seed to draw an order by "
+        "(order), or let the clock make the rounds (every)."
     )
 
 

@@ -12,6 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, get_args
 
 from lastswitch._checks import check_choice, check_whole
+from lastswitch._spelling import spelled
 from lastswitch._suggest import suggestion
 from lastswitch._when import When, WhenLike, parse_when
 from lastswitch.errors import InputTypeError, LogError
@@ -239,26 +240,33 @@ class EventLog:
         check_choice("copies", self.copies, get_args(CopyRule), LogError)
         if order is not None and (isinstance(order, bool) or not isinstance(order, str | int)):
             raise InputTypeError(
-                "order must be the name of a column, or a whole number to draw a random order by, "
-                f"got {order!r}."
+                f"{spelled('order')} must be the name of a column, or a whole number to draw a "
+                f"random order by, got {order!r}.",
+                parameter="order",
             )
         if order is not None and self.every is not None:
             raise LogError(
-                "order and every exclude each other: the clock gives the rounds then, and the "
-                "order of events within one does not matter."
+                f"{spelled('order')} and {spelled('every')} exclude each other: the clock gives "
+                "the rounds then, and the order of events within one does not matter.",
+                parameter="order",
             )
         if self.at is not None and self.every is None:
             raise LogError(
                 f"at={self.at!r} is a moment on the clock: say how long a round is, such as "
-                "every='1d'."
+                f"{spelled('every', '1d')}.",
+                parameter="at",
             )
         if self.every is None and day_start(self.day_starts):
             raise LogError(
-                "day_starts cuts the clock: say how long a round is, such as every='1d'."
+                f"{spelled('day_starts')} cuts the clock: say how long a round is, such as "
+                f"{spelled('every', '1d')}.",
+                parameter="day_starts",
             )
         if self.skip is not None and not isinstance(self.every, str):
             raise LogError(
-                "skip leaves out rounds of the clock: say how long a round is, such as every='1d'."
+                f"{spelled('skip')} leaves out rounds of the clock: say how long a round is, such "
+                f"as {spelled('every', '1d')}.",
+                parameter="skip",
             )
         if order is not None and not isinstance(order, str):
             seed, order = check_whole("order", order, 0, LogError), None
@@ -352,11 +360,16 @@ def _scale(events: Events, rule: ScaleRule) -> Scale:
     low, high = events.lowest, events.highest
     if rule == "none" and (low < 0 or high > 1):
         raise LogError(
-            f"rewards must lie in [0, 1], but go from {low:g} to {high:g}; use scale='minmax' to "
-            "map that range to [0, 1], or scale='clip' to cut what lies outside."
+            f"rewards must lie in [0, 1], but go from {low:g} to {high:g}; use "
+            f"{spelled('scale', 'minmax')} to map that range to [0, 1], or "
+            f"{spelled('scale', 'clip')} to cut what lies outside.",
+            parameter="scale",
         )
     if rule != "minmax":
         return Scale(rule)
     if low == high:
-        raise LogError(f"every reward is {low:g}: there is no range to scale by scale='minmax'.")
+        raise LogError(
+            f"every reward is {low:g}: there is no range to scale by {spelled('scale', 'minmax')}.",
+            parameter="scale",
+        )
     return Scale(rule, low, high)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from lastswitch._extras import load_extra
+from lastswitch._spelling import spelled
 from lastswitch._suggest import suggestion
 from lastswitch.errors import InputTypeError, LogError
 
@@ -223,7 +224,9 @@ def _connected(log: LogLike, backend: BackendLike, memory: str) -> Iterator[Base
             yield ibis.pyspark.connect(session)
     else:
         raise InputTypeError(
-            f"backend must be 'duckdb', 'spark' or an Ibis connection, got {backend!r}."
+            f"{spelled('backend')} must be 'duckdb', 'spark' or an Ibis connection, got "
+            f"{backend!r}.",
+            parameter="backend",
         )
 
 
@@ -237,7 +240,10 @@ def _embedded(memory: str) -> Iterator[BaseBackend]:
                 memory_limit=memory, temp_directory=folder, preserve_insertion_order=False
             )
         except duckdb.Error as error:
-            raise LogError(f"memory must be a size such as '3GB', got {memory!r}.") from error
+            raise LogError(
+                f"{spelled('memory')} must be a size such as '3GB', got {memory!r}.",
+                parameter="memory",
+            ) from error
         connection.raw_sql("SET enable_progress_bar = false")
         try:
             yield connection
