@@ -35,7 +35,8 @@ def spelled(parameter: str, value: object = _NAME_ALONE) -> str:
         return f"no {option}"
     if isinstance(value, Mapping):
         value = ",".join(f"{key}={item}" for key, item in value.items())
-    return f"{option} {shlex.quote(str(value))}"
+    text = str(value)
+    return f"{option} {shlex.quote(text) if '%' not in text else repr(text)}"
 
 
 @contextmanager

@@ -224,7 +224,7 @@ def test_many_weights_are_bounded_by_chords(monkeypatch):
     standings, keys = crowd(problem, 200)
     weights = np.random.default_rng(2).uniform(0.5, 4.0, 200)
     few, _ = planned(problem, standings, keys, weights, gap=1e-5)
-    monkeypatch.setattr("lastswitch.cohorts.weights.MOST_LEVELS", 1000)
+    monkeypatch.setattr("lastswitch.cohorts.solving.MOST_LEVELS", 1000)
     all_of_them, batch = planned(problem, standings, keys, weights, gap=1e-5)
     assert few.value <= all_of_them.bound + 1e-9
     assert all_of_them.value <= few.bound + 1e-9

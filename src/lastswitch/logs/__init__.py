@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lastswitch.logs.curvefit import CurveFit as CurveFit
     from lastswitch.logs.estimates import Estimate as Estimate
     from lastswitch.logs.fitting import fit_curves as fit_curves
-    from lastswitch.logs.gains import Gain as Gain, predicted_gain as predicted_gain
+    from lastswitch.logs.predict import Gain as Gain, predicted_gain as predicted_gain
     from lastswitch.logs.questions import Finding as Finding
     from lastswitch.logs.reading import EventLog as EventLog
     from lastswitch.logs.replaying import Replay as Replay, replay as replay
@@ -32,7 +32,7 @@ else:
             "curvefit": ["CurveFit"],
             "estimates": ["Estimate"],
             "fitting": ["fit_curves"],
-            "gains": ["Gain", "predicted_gain"],
+            "predict": ["Gain", "predicted_gain"],
             "questions": ["Finding"],
             "reading": ["EventLog"],
             "replaying": ["Replay", "replay"],

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from lastswitch.schedules import Schedule
 
 VERSION = 2
+#: So many arms are given names of their own where a plan has none.
+MOST_NAMED = 1_000_000
 
 #: What a solver calls now and then with (seconds so far, best value, bound).
 Tell = Callable[[float, float, float], None]
@@ -104,6 +106,7 @@ class Plan(Certificate):
         else:
             object.__setattr__(self, "block", _arms(self.block))
             object.__setattr__(self, "rounds", tuple(zip(self.block, strict=True)))
+        object.__setattr__(self, "prices", _prices(self.prices))
         check_flag("repeats", self.repeats)
         if not (self.problem is None or hasattr(self.problem, "pulls")):
             raise InputTypeError(
@@ -115,6 +118,11 @@ class Plan(Certificate):
         else:
             n_arms = self.problem.n_arms
         names = check_list("names", self.names, "one string per arm")
+        if not names and n_arms > MOST_NAMED:
+            raise PlanError(
+                f"the plan plays arm {n_arms - 1}, and arms are numbered from 0; give names= or a "
+                f"problem with so many arms if there really are more than {MOST_NAMED:,}."
+            )
         if not all(isinstance(name, str) for name in names):
             raise InputTypeError(f"names must be strings, got {shown(names)}.")
         names = names or [f"arm {i}" for i in range(n_arms)]
@@ -286,6 +294,19 @@ def _round(arms: Sequence[int]) -> tuple[int, ...]:
     if not all(isinstance(arm, int | np.integer) and arm >= 0 for arm in arms):
         raise PlanError(f"a round lists arms by number, 0 or more; got {arms!r}.")
     return tuple(int(arm) for arm in arms)
+
+
+def _prices(prices: FloatArray | None) -> FloatArray | None:
+    """Return the prices as an array of floats; whether they are of use is seen when they are."""
+    if prices is None:
+        return None
+    given = as_array(prices)
+    if given.ndim != 1 or given.dtype.kind not in "iuf":
+        raise InputTypeError(
+            f"prices must be numbers, one per slot or more; got shape {given.shape} of "
+            f"{given.dtype}."
+        )
+    return given.astype(np.float64, copy=False)
 
 
 def _arms(block: Sequence[int] | IntArray) -> tuple[int, ...]:
