@@ -20,9 +20,8 @@ import pytest
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch._codec import array_digest, digest, to_text
-from lastswitch.calendar_files import load_calendar
 from lastswitch.errors import FileError, LastSwitchError
-from lastswitch.files import bandit_to_dict, to_toml
+from lastswitch.files import bandit_to_dict, load_calendar, to_toml
 
 TRIES = int(os.environ.get("LASTSWITCH_FUZZ", "25"))
 JUNK = [

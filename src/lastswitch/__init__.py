@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         cycle_reward as cycle_reward,
     )
     from lastswitch.calendar import Calendar as Calendar
-    from lastswitch.calendar_files import load_calendar as load_calendar
     from lastswitch.cohorts import (
         Budget as Budget,
         plan_cohort as plan_cohort,
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from lastswitch.files import (
         load as load,
         load_bandit as load_bandit,
+        load_calendar as load_calendar,
         load_plan as load_plan,
     )
     from lastswitch.learning import (
@@ -100,12 +100,11 @@ else:
                 "cycle_reward",
             ],
             "calendar": ["Calendar"],
-            "calendar_files": ["load_calendar"],
             "cohorts": ["Budget", "plan_cohort"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "compare", "load_comparison", "simulate"],
-            "files": ["load", "load_bandit", "load_plan"],
+            "files": ["load", "load_bandit", "load_calendar", "load_plan"],
             "learning": [
                 "FixedCycle",
                 "ISICombUCB1",

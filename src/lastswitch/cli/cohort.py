@@ -159,7 +159,7 @@ def cohort(
 
 def _clock(bandit: str, fit: FoundFit, given: dict[str, Any]) -> dict[str, Any]:
     """Return how rounds are cut: as the options say, else as the file does, else as the fit was."""
-    from lastswitch.calendar_files import calendar_table
+    from lastswitch.files import calendar_table
 
     clock: dict[str, Any] = {}
     if fit.fit is not None:
