@@ -1,6 +1,6 @@
 """Exact plans of millions of standings at once, from tables over the places of rounds.
 
-For every state of an arm (and of the rules that hear it alone) a table says what playing in just
+For every state of an arm (and of the rules that count it alone) a table says what playing in just
 these rounds is worth. The tables of two parts of the tree (:mod:`lastswitch.cohorts.tree`) make
 that of their node, once for each pair of rows that some subject has. At the root every standing
 takes one look at each way to share the rounds between the two halves: 2 ** length steps, where
@@ -56,7 +56,7 @@ def arm_table(
     return total
 
 
-def counter_costs(counter: Counter, letter: int, places: int, length: int) -> FloatArray:
+def counter_costs(counter: Counter, per_play: int, places: int, length: int) -> FloatArray:
     """Return what a rule costs by taken places; infinity: it is broken.
 
     Examples
@@ -69,7 +69,7 @@ def counter_costs(counter: Counter, letter: int, places: int, length: int) -> Fl
     """
     price = math.inf if counter.cost is None else counter.cost
     now: list[Hashable] = [counter.start]
-    total, events = np.zeros(1), [letter * plays for plays in range(places + 1)]
+    total, events = np.zeros(1), [per_play * plays for plays in range(places + 1)]
     for t in range(length):
         moves = {state: [counter.step(t, state, event) for event in events] for state in set(now)}
         steps = [[moves[state][k] for state in now] for k in range(places + 1)]
@@ -213,7 +213,7 @@ class _Group:
         self._root = self._part(tree, root=True)
 
     def _part(self, node: Node, root: bool = False) -> _Part:
-        memories = sorted({heard.memory for heard in node.heard})
+        memories = sorted({event.memory for event in node.events})
         arms = [] if node.parts else list(node.arms)
         columns = [*(self._rows[:, self._columns[m]] for m in memories), self._rows[:, arms]]
         different, _, ids = distinct_rows(np.hstack(columns))
@@ -245,8 +245,8 @@ class _Group:
             memory = problem.memories[m]
             packed, begin = different[:, begin : begin + memory.columns], begin + memory.columns
             kinds, _, which = distinct_rows(packed)
-            letters = tuple((h.counter, h.letter) for h in node.heard if h.memory == m)
-            rows = [_rule_costs(memory, tuple(kind), letters) for kind in kinds.tolist()]
+            added = tuple((e.counter, e.per_play) for e in node.events if e.memory == m)
+            rows = [_rule_costs(memory, tuple(kind), added) for kind in kinds.tolist()]
             total += np.array(rows)[which]
         return total
 
@@ -284,7 +284,7 @@ class _Group:
 
         A question of the rules alone: among equal plans each way has its own favourite.
         """
-        return self._problem.plays[0] == 0 and not self._root.node.heard
+        return self._problem.plays[0] == 0 and not self._root.node.events
 
     def _tabulate(self, part: _Part, price: FloatArray, tables: dict[int, FloatArray]) -> None:
         """Make the tables of a node and all below it, at these prices."""
@@ -327,7 +327,7 @@ class _Group:
             kernels.best_shares(left, tables[id(root)], at, best, share)
             kernels.best_subset(right, at, below, full - share, whole)
             whole += share
-        elif least == most and not root.node.heard:
+        elif least == most and not root.node.events:
             kernels.best_shares(left, right, at, best, share)
         else:
             cost = self._weighted(root.cost) + too_few(least, most, self._problem.length)
@@ -362,13 +362,13 @@ class _Group:
 
 @lru_cache(maxsize=1 << 13)
 def _rule_costs(
-    memory: Memory, packed: tuple[int, ...], letters: tuple[tuple[int, int], ...]
+    memory: Memory, packed: tuple[int, ...], added: tuple[tuple[int, int], ...]
 ) -> FloatArray:
-    """Return what counters of a rule, each with its letter, cost by taken places."""
+    """Return what counters of a rule, each with what a play adds to it, cost by taken places."""
     counters = memory.counters(packed)
     costs = [
-        counter_costs(counters[k], letter, memory.most_plays, memory.length)
-        for k, letter in letters
+        counter_costs(counters[k], per_play, memory.most_plays, memory.length)
+        for k, per_play in added
     ]
     total: FloatArray = np.sum(costs, axis=0)
     return total
