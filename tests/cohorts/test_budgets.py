@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from cohorts.cohort_cases import random_case, single_problems
 from lastswitch import rules as r
-from lastswitch.cohorts import budgeted, looking
+from lastswitch.cohorts import budgeted, pricing
 from lastswitch.cohorts.budgets import Budget
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import used
@@ -313,7 +313,7 @@ def test_progress_says_value_and_bound():
 def test_samples_change_neither_budgets_nor_bounds(monkeypatch):
     """Prices begun from a sample end within the same gap."""
     monkeypatch.setattr(budgeted, "SAMPLE", 400)
-    monkeypatch.setattr(looking, "FEW", 10)
+    monkeypatch.setattr(pricing, "FEW", 10)
     problem = CohortProblem(recovering(5), 4, budgets=Budget("everyone", 400))
     solution, _ = planned(problem, *crowd(problem, 1500))
     assert solution.gap <= 2e-3

@@ -13,7 +13,7 @@ from lastswitch._checks import check_limits
 from lastswitch._progress import Report, reporter
 from lastswitch.cohorts.budgeted import Found, within_budgets
 from lastswitch.cohorts.certified import Certified
-from lastswitch.cohorts.looking import Cohort, priced_plays, total_use
+from lastswitch.cohorts.pricing import Cohort, priced_plays, total_use
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.cohorts.response import Played, Responder, Response
 from lastswitch.cohorts.sets import Sets

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lastswitch.logs.saving import find_fit as find_fit, load_fit as load_fit
     from lastswitch.logs.simulating import simulate as simulate
     from lastswitch.logs.summary import CAUTION as CAUTION, LogSummary as LogSummary
-    from lastswitch.logs.supports import Support as Support, support as support
+    from lastswitch.logs.cycles import Support as Support, support as support
 else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
@@ -39,6 +39,6 @@ else:
             "saving": ["find_fit", "load_fit"],
             "simulating": ["simulate"],
             "summary": ["CAUTION", "LogSummary"],
-            "supports": ["Support", "support"],
+            "cycles": ["Support", "support"],
         },
     )
