@@ -42,7 +42,7 @@ class Turns:
     def ask(self, subject=None):
         """Return the next arm."""
         self.asked += 1
-        return ls.Pull(self.asked, self.arms[self.asked % len(self.arms)], 1, subject)
+        return ls.learning.Pull(self.asked, self.arms[self.asked % len(self.arms)], 1, subject)
 
     def tell(self, pull_id, reward):
         """Learn nothing."""

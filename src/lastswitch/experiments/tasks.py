@@ -43,7 +43,8 @@ class Job:
     Examples
     --------
     >>> import lastswitch as ls
-    >>> Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=100, seed=0).subjects
+    >>> greedy = ls.learning.OracleGreedy
+    >>> Job(ls.instances.two_arms(), "greedy", greedy, horizon=100, seed=0).subjects
     1
     """
 
@@ -115,7 +116,7 @@ def perform(job: Job, run: int) -> dict[str, Any]:
     Examples
     --------
     >>> import lastswitch as ls
-    >>> job = Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=10, seed=0)
+    >>> job = Job(ls.instances.two_arms(), "greedy", ls.learning.OracleGreedy, horizon=10, seed=0)
     >>> perform(job, run=0)["plays"].tolist()
     [10, 0]
     """
@@ -247,7 +248,7 @@ def provenance(job: Job, policy: dict[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> import lastswitch as ls
-    >>> job = Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=10, seed=7)
+    >>> job = Job(ls.instances.two_arms(), "greedy", ls.learning.OracleGreedy, horizon=10, seed=7)
     >>> provenance(job, {"type": "OracleGreedy"})["seed"]
     7
     """

@@ -149,7 +149,7 @@ async def fit(
     columns = {"subject": subject, "time": time, "arm": arm, "reward": reward, "every": every}
     found = await drafts.compute(_fitted, content, columns)
     if page:
-        from lastswitch.logs.page import page as page_of
+        from lastswitch.logs.outputs import page as page_of
 
         text = await drafts.compute(partial(page_of, found, title="Curves from a log"))
         return _attachment(text, "text/html", "fit.html")
