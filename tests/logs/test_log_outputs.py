@@ -10,7 +10,7 @@ import pytest
 import lastswitch as ls
 from lastswitch.cli import main
 from lastswitch.logs import CAUTION, fit_curves, predicted_gain, simulate
-from lastswitch.logs.page import page
+from lastswitch.logs.outputs import page
 
 TRUTH = ls.Bandit(
     [ls.curves.recovering(0.8, 4), ls.curves.constant(0.3)], names=["<b>jazz</b>", "talk/live"]

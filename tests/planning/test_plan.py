@@ -217,3 +217,10 @@ def test_a_caller_can_divide_the_effort_otherwise() -> None:
     assert plan.value == pytest.approx(ls.plan_block(RADIO, 9).value)
     with pytest.raises(PlanError, match="solver is 'ilp'"):
         ls.plan_block(RADIO, 9, params=params, solver="ilp")
+
+
+def test_a_plan_of_a_far_arm_makes_no_names_for_all_before_it():
+    """A billion of them would fill the memory."""
+    with pytest.raises(PlanError, match="names="):
+        Plan((10**9,), 1.0, 1.0)
+    assert len(Plan((1000,), 1.0, 1.0).names) == 1001

@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
+from lastswitch.cohorts.options import counters_at, plan_worth
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Respond, Response
-from lastswitch.cohorts.step import counters_at, plan_worth
 from lastswitch.planning.automata import Automata
 from lastswitch.planning.ruled.compiled import Compiled, assembled, plain_arms
 from lastswitch.planning.ruled.playing import RoundsPlayed

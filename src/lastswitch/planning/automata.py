@@ -169,14 +169,14 @@ def block_automata(problem: BlockProblem) -> Automata:
     >>> block_automata(problem).value([0, 0, 0])
     0.2
     """
-    rest, streak, end_rest, end_streak, unplayed = _tables(problem)
+    tables = _tables(problem)
+    rest, streak, end_rest, end_streak, _ = tables
     twins = _all_different(len(rest))
     if len(set(rest[:, 0].tolist())) < len(rest) > len(set(_alike(rest))):  # look closer
         rows = np.hstack([rest, streak, end_rest, end_streak, problem.allowed.T])
         twins = np.array(_alike(rows))
-    tables = (_flat(rest), _flat(streak), _flat(end_rest), _flat(end_streak), unplayed)
     facts = np.empty(problem.length + 3)
-    return _spelt(problem, tables, twins, facts)._replace(facts=facts)
+    return _spelt(problem, _flattened(tables), twins, facts)._replace(facts=facts)
 
 
 def plain_automata(problem: BlockProblem) -> Automata:
@@ -201,7 +201,7 @@ def count_states(problem: BlockProblem) -> int:
     >>> count_states(BlockProblem([[0.9]], [[0.1]], [[0.0] * 2]))
     7
     """
-    return _sizes(problem, _tables(problem))[0]
+    return _sizes(problem, _flattened(_tables(problem)))[0]
 
 
 #: The tables of rests and streaks, those of their worth at the end, and that of no pull at all.
@@ -252,6 +252,12 @@ def _alike(rows: FloatArray) -> list[int]:
     """Return for each row the first one equal to it."""
     seen: dict[bytes, int] = {}
     return [seen.setdefault(row.tobytes(), arm) for arm, row in enumerate(rows)]
+
+
+def _flattened(tables: _Tables) -> _Tables:
+    """Return the tables without the columns at their ends that repeat the one before."""
+    rest, streak, end_rest, end_streak, unplayed = tables
+    return _flat(rest), _flat(streak), _flat(end_rest), _flat(end_streak), unplayed
 
 
 def _flat(table: FloatArray) -> FloatArray:

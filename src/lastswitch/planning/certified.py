@@ -21,7 +21,7 @@ from lastswitch.planning import stages
 from lastswitch.planning.automata import Automata, block_automata, count_states, plain_automata
 from lastswitch.planning.greedy import greedy_block, plain_bound
 from lastswitch.planning.params import DEFAULT, SearchParams
-from lastswitch.planning.plan import Plan, Solution, Tell
+from lastswitch.planning.plan import Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.record import ROUNDING
 from lastswitch.planning.search import Search
@@ -34,7 +34,7 @@ def solve(
     gap: float = 0.0,
     time_limit: float | None = None,
     progress: Tell | None = None,
-    warm: Plan | Solution | None = None,
+    warm: Solution | None = None,
     params: SearchParams | None = None,
 ) -> Solution:
     """Solve a block problem, exactly unless ``gap`` or ``time_limit`` stop it earlier.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
+import signal
+import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,21 +18,22 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.routing import Mount
 
 from lastswitch import __version__
 from lastswitch.errors import LastSwitchError
-from lastswitch.service import decisions_api, reading_api
-from lastswitch.service.answers import answer
-from lastswitch.service.database import Database, is_away
-from lastswitch.service.gate import Access, Gate
+from lastswitch.service import decisions_api, reading_api, studio_api
+from lastswitch.service.clock import SteadyClock
+from lastswitch.service.database import BusyError, Database, is_away, trouble_with
+from lastswitch.service.gate import Access, Gate, Rates, Streams
 from lastswitch.service.keys import Keys
-from lastswitch.service.lane import Handlers, Lane
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.operations import Answer
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
-from lastswitch.service.wire import ProblemView, decision_view
+from lastswitch.service.wire import ProblemView, answer, decision_view
 from lastswitch.service.worker import PATIENCE, Reply, Worker
 
 
@@ -46,15 +48,17 @@ class Service:
     access
         Who is let in, and how much they may ask for.
     clock
-        Seconds since 1970.
+        Seconds since 1970; by default one that does not jump.
     """
 
     database: Database
     access: Access = field(default_factory=Access)
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = field(default_factory=SteadyClock)
     worker: Worker = field(init=False)
     keys: Keys = field(init=False)
     metrics: Metrics = field(init=False)
+    rates: Rates = field(init=False)
+    streams: Streams = field(init=False)
     #: Whether the process is ending: those who watch are let go.
     stopping: bool = False
 
@@ -62,15 +66,20 @@ class Service:
         limits = self.access.limits
         self.worker = Worker(self.database, _render, self.clock, limits.subjects)
         self.keys, self.metrics = Keys(self.database), Metrics()
+        self.rates = Rates(limits.rate)
+        self.streams = Streams(limits.streams, limits.all_streams)
         self.worker.listeners.append(lambda lines: self.metrics.sync(self.worker))
 
     def application(self) -> Any:
-        """Return the ASGI application."""
+        """Return the ASGI application.
+
+        What comes by the thousand is routed to its endpoints without the framework, which serves
+        all the rest and describes the whole.
+        """
         app = FastAPI(
             title="lastswitch",
             version=__version__,
             summary="Decisions for things that wear out when repeated and recover when rested.",
-            lifespan=self._lifespan,
             docs_url=None,  # they would load scripts from elsewhere
             redoc_url=None,
         )
@@ -79,28 +88,49 @@ class Service:
         app.include_router(decisions_api.router)
         app.include_router(reading_api.router)
         app.include_router(reading_api.open_router)
-        if importlib.util.find_spec("lastswitch.service.studio_api") is not None:
-            app.include_router(importlib.import_module("lastswitch.service.studio_api").router)
+        app.include_router(studio_api.router)
         app.mount(
             "/", StaticFiles(directory=str(files("lastswitch.service") / "studio"), html=True)
         )
-        for kind, handler in HANDLERS:
+        for kind, handler in HANDLERS.items():
             app.add_exception_handler(kind, handler)
-        lane = Lane(app, decisions_api.router.routes, HANDLERS)
-        return Gate(lane, self.access, self.keys, self.metrics)
+        routes = [*decisions_api.plain_routes(), Mount("", app)]
+        whole = Starlette(routes=routes, exception_handlers=HANDLERS, lifespan=self._lifespan)
+        whole.state.service = self
+        return Gate(whole, self.access, self.keys, self.metrics, self.rates)
 
     @asynccontextmanager
-    async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         await self._find_database()
+        self._heed_signals()
         self.worker.start()
         refreshing = asyncio.create_task(self._keep_keys())
         try:
             yield
         finally:
-            self.stopping = True
+            self.stop_soon()
             refreshing.cancel()
             await asyncio.to_thread(self.worker.stop)
             self.database.close()
+
+    def stop_soon(self) -> None:
+        """Let go whoever watches, and wait for nobody any longer."""
+        self.stopping = True
+        self.worker.stop_soon()
+
+    def _heed_signals(self) -> None:
+        """Stop soon when told to: the server waits for open connections before it says so."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before = signal.getsignal(number)
+
+            def heard(number: int, frame: Any, before: Any = before) -> None:
+                self.stop_soon()
+                if callable(before):
+                    before(number, frame)
+
+            signal.signal(number, heard)
 
     async def _find_database(self) -> None:
         """Make the tables and read the keys, once the database answers."""
@@ -149,7 +179,10 @@ def _render(found: Answer, rotations: Rotations) -> Reply:
 
 
 async def _problem(request: Request, error: Any) -> Response:
-    return answer(error.status, error.body())
+    found = answer(error.status, error.body())
+    if "retry_after" in error.more:
+        found.headers["retry-after"] = str(error.more["retry_after"])
+    return found
 
 
 async def _invalid(request: Request, error: Any) -> Response:
@@ -171,14 +204,20 @@ async def _refused(request: Request, error: Any) -> Response:
 
 
 async def _away(request: Request, error: Any) -> Response:
-    problem = Problem(503, "database-away", "the database does not answer; try again later.")
-    return await _problem(request, problem)
+    return await _problem(request, trouble_with(error))
 
 
-HANDLERS: Handlers = (
-    (Problem, _problem),
-    (RequestValidationError, _invalid),
-    (HTTPException, _http),
-    (LastSwitchError, _refused),
-    (SQLAlchemyError, _away),
-)
+async def _broken(request: Request, error: Any) -> Response:
+    return await _problem(request, Problem(500, "internal", "something broke here."))
+
+
+#: What answers an error of a kind.
+HANDLERS: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
+    Problem: _problem,
+    RequestValidationError: _invalid,
+    HTTPException: _http,
+    LastSwitchError: _refused,
+    SQLAlchemyError: _away,
+    BusyError: _away,
+    Exception: _broken,
+}

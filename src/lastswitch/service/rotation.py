@@ -22,23 +22,181 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import model_validator as check_together
 
 from lastswitch._checks import is_number, shown
 from lastswitch._codec import digest
+from lastswitch._days import UNITS
+from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.calendar import Calendar
 from lastswitch.errors import LastSwitchError, ServiceError
 from lastswitch.files import bandit_from_dict
-from lastswitch.learning.rotation.prior import Prior
+from lastswitch.learning.rotation.prior import Prior, read_prior
 from lastswitch.rules import Counting, Rule
-from lastswitch.service.settings import Settings, seconds_of
+
+#: The largest number that a reward, or a memory, may be: sums of many more stay numbers.
+LARGEST = 1e15
+#: Seconds that ``ahead`` may be: ten years.
+FARTHEST_AHEAD = 3660 * 86_400.0
+_SPAN = re.compile(r"\s*(\d{1,9})\s*(s|min|h|d|w)\s*")
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Reward = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds of a length of time in words.
+
+    Examples
+    --------
+    >>> seconds_of("90min")
+    5400.0
+    """
+    match = _SPAN.fullmatch(text)
+    if match is None or not int(match[1]):
+        raise ServiceError(f"give a whole number and a unit ({', '.join(UNITS)}), such as '7d'")
+    return float(int(match[1]) * UNITS[match[2]])
+
+
+def _span(text: str) -> str:
+    seconds_of(text)
+    return text
+
+
+def _span_ahead(text: str) -> str:
+    if seconds_of(text) > FARTHEST_AHEAD:
+        raise ServiceError("ahead is at most 3660d")
+    return text
+
+
+Span = Annotated[str, AfterValidator(_span)]
+
+
+class Settings(BaseModel):
+    """The table ``[serve]`` of a rotation.
+
+    Parameters
+    ----------
+    decide
+        ``"learner"`` learns what arms pay; ``"plan"`` plans from where each subject stands, on the
+        curves given; ``"cycle"`` plays ``cycle`` over and over.
+    cycle
+        The arms of each round of the cycle, by name; by default the best cycle of the curves.
+    lookahead
+        Rounds that a plan looks ahead.
+    time_limit
+        Seconds that a plan may take.
+    prior
+        How many rewards per state a learner takes the curves for; or the counts of a fit.
+    memory
+        Rounds after which a learner takes a reward for 1/e; for ever by default.
+    explore
+        The share of decisions drawn evenly among the arms allowed.
+    holdout
+        The share that is decided by ``holdout_plays`` instead, to be compared with.
+    holdout_by
+        Whether the share is of subjects or of decisions.
+    holdout_plays
+        ``"round-robin"`` (the arm that has rested longest), or a cycle.
+    shadow
+        Whether everything is played by ``holdout_plays`` and what would have been decided is only
+        noted.
+    rewards
+        The smallest and the largest reward.
+    window
+        How long a reward may take, such as ``"7d"``; for ever by default.
+    missing
+        What a reward that has not come by then counts as; ``None``: as no reward at all.
+    stand
+        How long an offer stands that waits to be confirmed.
+    ahead
+        How far from now, or before round 0, a round may be that ``at`` asks for, where there is a
+        calendar.
+    subjects
+        How many subjects the rotation takes in; as many as the service says by default.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    decide: Literal["learner", "plan", "cycle"] = "learner"
+    cycle: Any = None
+    lookahead: Annotated[int, Field(ge=1, le=1000)] = 24
+    time_limit: Annotated[float, Field(gt=0, le=10)] = 0.1
+    prior: Any = None
+    memory: Annotated[float, Field(gt=0, le=LARGEST)] | None = None
+    explore: Share = 0.0
+    holdout: Share = 0.0
+    holdout_by: Literal["subject", "decision"] = "subject"
+    holdout_plays: Any = "round-robin"
+    shadow: bool = False
+    rewards: Annotated[tuple[Reward, Reward], Strict(False)] = (0.0, 1.0)
+    window: Span | None = None
+    missing: Reward | None = 0.0
+    stand: Span = "15min"
+    ahead: Annotated[str, AfterValidator(_span_ahead)] = "366d"
+    subjects: Annotated[int, Field(ge=1, le=10**12)] | None = None
+
+    @classmethod
+    def from_dict(cls, given: Any) -> Settings:
+        """Return the settings of a table.
+
+        Examples
+        --------
+        >>> Settings.from_dict({"decide": "learner", "holdout": 0.1}).holdout
+        0.1
+        >>> Settings.from_dict({"holdin": 0.1})
+        Traceback (most recent call last):
+        lastswitch.errors.ServiceError: [serve] has no 'holdin' (did you mean 'holdout'?); it has...
+        >>> Settings.from_dict({"lookahead": 0})
+        Traceback (most recent call last):
+        lastswitch.errors.ServiceError: [serve] lookahead: input should be greater than or equal to
+        1, got 0.
+        """
+        if not isinstance(given, Mapping):
+            raise ServiceError(f"[serve] must be a table of settings, got {shown(given)}.")
+        try:
+            return cls.model_validate(dict(given))
+        except ValidationError as error:
+            raise ServiceError(_words(error)) from None
+
+    @check_together(mode="after")
+    def _agree(self) -> Settings:
+        if self.explore + self.holdout > 1.0:
+            raise ServiceError("explore and holdout are shares of the same whole; lower one")
+        low, high = self.rewards
+        if low >= high:
+            raise ServiceError("rewards are the smallest and the largest")
+        if self.missing is not None and not low <= self.missing <= high:
+            raise ServiceError(f"missing must be a reward from {low:g} to {high:g}, or left out")
+        return self
+
+
+def _words(error: ValidationError) -> str:
+    """Say in one sentence what is wrong with the first setting that is."""
+    found = error.errors(include_url=False)[0]
+    name, message = ".".join(map(str, found["loc"])), found["msg"].removeprefix("Value error, ")
+    if found["type"] == "extra_forbidden":
+        known = list(Settings.model_fields)
+        return f"[serve] has no {name!r}{suggestion(name, known)}; it has {', '.join(known)}."
+    if not name:
+        return f"[serve] {message}."
+    return f"[serve] {name}: {message[0].lower()}{message[1:]}, got {shown(found['input'])}."
+
 
 #: Longest names of arms, subjects and rotations.
 LONGEST_NAME = 200
 MOST_ARMS = 500
-#: The farthest that rules look back.
-LONGEST_WINDOW = 1000
+#: The farthest that rules look back, and the farthest round that they name.
+LONGEST_WINDOW, FARTHEST_RULE = 1_000, 100_000
+#: Arms times rounds that a plan, or a cycle under rules, may look at: the memory it takes.
+MOST_PLANNED, MOST_CYCLED = 500_000, 5_000
+#: Rewards that a prior may count in a state, and states that it may count of an arm.
+MOST_BELIEVED, MOST_STATES = 1e9, 1_000
 #: Rounds of a calendar that show how long its days, weeks and months are.
 _SAMPLED = 2000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -68,12 +226,17 @@ class Version:
     def window(self) -> float:
         """Seconds that a reward may take."""
         given = self.settings.window
-        return math.inf if given is None else seconds_of("window", given)
+        return math.inf if given is None else seconds_of(given)
+
+    @cached_property
+    def ahead(self) -> float:
+        """Seconds from now, or before the first round, that rounds asked for may be away."""
+        return seconds_of(self.settings.ahead)
 
     @cached_property
     def stand(self) -> float:
         """Seconds that an offer stands."""
-        return seconds_of("stand", self.settings.stand)
+        return seconds_of(self.settings.stand)
 
     @cached_property
     def number_of(self) -> dict[str, int]:
@@ -115,6 +278,17 @@ def make_version(
     check_name(rotation)
     if not isinstance(spec, Mapping):
         raise ServiceError(f"a rotation is a table with arms, got {shown(spec)}.")
+    try:
+        return _made(rotation, number, spec, before)
+    except (ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as error:
+        if isinstance(error, LastSwitchError):
+            raise
+        raise ServiceError(
+            f"rotation {rotation} cannot be read: {type(error).__name__}: {error!s:.200}."
+        ) from error
+
+
+def _made(rotation: str, number: int, spec: Mapping[str, Any], before: Sequence[str]) -> Version:
     settings = Settings.from_dict(spec.get("serve", {}))
     listed = _arm_tables(spec.get("arms"), settings.decide)
     names = [str(table["name"]) for table in listed]
@@ -139,8 +313,9 @@ def make_version(
                     f"{rule!r} speaks of dates, and a learner of several plays a round keeps rules "
                     "of rounds; say it with within or every, or decide by plan."
                 )
+    _check_size(settings, bandit)
     active = tuple(name in by_name for name in arms)
-    return Version(
+    version = Version(
         rotation=rotation,
         number=number,
         spec=plain(spec),
@@ -154,6 +329,8 @@ def make_version(
         if settings.holdout_plays == "round-robin"
         else _cycle(settings.holdout_plays, arms),
     )
+    prior_of(version)  # refused here whoever decides: a later version may learn
+    return version
 
 
 def prior_of(version: Version) -> Prior | None:
@@ -162,19 +339,48 @@ def prior_of(version: Version) -> Prior | None:
     if given is None:
         return None
     if is_number(given):
+        if not 0 < given <= MOST_BELIEVED:
+            raise ServiceError(f"prior is from 0 to {MOST_BELIEVED:g} rewards, got {shown(given)}.")
         prior = Prior.from_bandit(version.bandit, given)
         for table in prior:  # arms of which nothing was said, and retired ones, are not known
             table[[not said for said in _said(version)]] = 0.0
         return prior
-    if isinstance(given, Mapping) and set(given) == set(Prior._fields):
-        import numpy as np
+    if not (isinstance(given, Mapping) and set(given) == set(Prior._fields)):
+        raise ServiceError(
+            f"prior is a number of rewards per state, or the counts of a fit, got {shown(given)}."
+        )
+    low, high = version.settings.rewards
+    return read_prior(_counts_of(version, given), len(version.arms), (low, high))
 
-        rows = [np.asarray(given[name], dtype=float) for name in Prior._fields]
-        more = len(version.arms) - len(rows[0])
-        return Prior(*(np.pad(table, ((0, more), (0, 0))) for table in rows))
-    raise ServiceError(
-        f"prior is a number of rewards per state, or the counts of a fit, got {shown(given)}."
-    )
+
+def _counts_of(version: Version, given: Mapping[str, Any]) -> Prior:
+    """Return the tables of a fit by arms' numbers; their rows are the arms as they are listed."""
+    tables = []
+    listed = [version.number_of[arm["name"]] for arm in version.spec["arms"]]
+    for name in Prior._fields:
+        rows = given[name]
+        wide = len(rows[0]) if _is_table(rows) else 0
+        if not 0 < wide <= MOST_STATES or len(rows) > len(listed):
+            raise ServiceError(
+                f"prior.{name} must be a table of numbers with a row for each of the "
+                f"{len(listed)} arms and up to {MOST_STATES:,} states, got {shown(rows)}."
+            )
+        table = np.zeros((len(version.arms), wide))
+        table[listed[: len(rows)]] = rows
+        if name.endswith("_counts") and table.max() > MOST_BELIEVED:
+            raise ServiceError(
+                f"prior.{name} counts at most {MOST_BELIEVED:g} rewards in a state, got "
+                f"{table.max():g}."
+            )
+        tables.append(table)
+    return Prior(*tables)
+
+
+def _is_table(rows: Any) -> bool:
+    """Tell whether rows are lists of numbers of one length."""
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
+        return False
+    return all(len(row) == len(rows[0]) and all(map(is_number, row)) for row in rows)
 
 
 def same_spec(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -277,6 +483,34 @@ def _cycle(given: Any, arms: Sequence[str]) -> tuple[Arms, ...]:
             raise ServiceError(f"a cycle lists arms by name, got {shown(entry)}.")
         turns.append(tuple(arms.index(name) for name in names))
     return tuple(turns)
+
+
+def _check_size(settings: Settings, bandit: Bandit) -> None:
+    """Refuse what would take more memory to plan than a service should lend one rotation."""
+    for rule in bandit.rules:
+        if not isinstance(rule, Counting):
+            continue
+        longest = max(rule.within or 0, rule.every or 0)
+        if longest > LONGEST_WINDOW:
+            raise ServiceError(
+                f"{rule!r} looks back {shown(longest)} rounds; a rotation keeps {LONGEST_WINDOW:,}."
+            )
+        farthest = max((abs(edge) for span in rule.spans or () for edge in span), default=0)
+        if max(farthest, abs(rule.offset)) > FARTHEST_RULE:
+            raise ServiceError(
+                f"{rule!r:.200} speaks of round {shown(max(farthest, abs(rule.offset)))}; a rule "
+                f"of a rotation names rounds up to {FARTHEST_RULE:,}: say it with every or per."
+            )
+    if settings.decide == "learner" or settings.cycle is not None:
+        return
+    ruled = settings.decide == "cycle" and not bandit.plain
+    size, most = bandit.n_arms * settings.lookahead, MOST_CYCLED if ruled else MOST_PLANNED
+    if size > most:
+        raise ServiceError(
+            f"a {'cycle under rules' if ruled else 'plan'} looks at up to {most:,} arms times "
+            f"rounds, got {bandit.n_arms:,} arms and lookahead = {settings.lookahead:,}; lower "
+            f"lookahead to {max(1, most // bandit.n_arms):,}."
+        )
 
 
 def _check_rules(bandit: Bandit, calendar: Calendar | None) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch.planning.automata import Automata, StateArray, block_automata
+from lastswitch.planning.clock import Clock
 from lastswitch.planning.machines import Machines, as_machines, minimal
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.ruled.counters import Counter, counters_of, relabelled
@@ -146,12 +147,18 @@ class Compiled:
         return total + float(a.final[state - a.offset[-2]].sum())
 
 
-def compiled(problem: RuledProblem) -> Compiled:
-    """Return the automata and monitors of a problem under rules."""
+def compiled(problem: RuledProblem, clock: Clock | None = None) -> Compiled:
+    """Return the automata and monitors of a problem under rules.
+
+    Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
+    """
     from lastswitch.planning.ruled.cycles import cycle_arms
 
     arms = cycle_arms(problem) if problem.repeats else plain_arms(problem)
-    return assembled(arms, rule_counters(problem), problem.allowed, problem.plays, problem.silence)
+    if clock is not None:
+        clock.check()
+    counters = rule_counters(problem)
+    return assembled(arms, counters, problem.allowed, problem.plays, problem.silence, clock=clock)
 
 
 def rule_counters(problem: RuledProblem) -> list[Counter]:
@@ -187,7 +194,7 @@ def plain_arms(problem: RuledProblem) -> Automata:
     free = BlockProblem(
         *(table[rows] for table in (block.rest, block.streak, block.first)),
         run=block.run[rows],
-        distinct_start=block.distinct_start,
+        distinct_start=problem.distinct_start,
         terminal=end,
     )
     arms = block_automata(free)
@@ -204,6 +211,8 @@ def assembled(
     allowed: BoolArray,
     plays: tuple[int, int],
     silence: float,
+    *,
+    clock: Clock | None = None,
 ) -> Compiled:
     """Return the compiled problem of some arms and counters."""
     n_arms, length = arms.n_arms, arms.length
@@ -226,10 +235,10 @@ def assembled(
             letters[arm, m] = letter
     watch, kinds = kinds_of(letters)
     return Compiled(
-        *folded(arms, own, allowed, kinds),
+        *folded(arms, own, allowed, kinds, clock),
         kinds=kinds,
         watch=watch,
-        monitors=_monitors(watching, letters, length, plays),
+        monitors=_monitors(watching, letters, plays, length, clock),
         plays=plays,
         silence=silence,
     )
@@ -258,7 +267,11 @@ def _excludes(counter: Counter) -> bool:
 
 
 def _monitors(
-    counters: Sequence[Counter], letters: IntArray, length: int, plays: tuple[int, int]
+    counters: Sequence[Counter],
+    letters: IntArray,
+    plays: tuple[int, int],
+    length: int,
+    clock: Clock | None,
 ) -> Monitors:
     """Return the tables of the counters that stay apart."""
     base = plays[1] + 1
@@ -271,7 +284,7 @@ def _monitors(
         heard = sorted(round_events(letters[:, m], plays))
         like = (counter.key, tuple(heard))
         if like not in known:
-            known[like] = tabulated([counter], [(event,) for event in heard], length)
+            known[like] = tabulated([counter], [(event,) for event in heard], length, clock)
         table = known[like]
         moves = np.full((len(table.after), size), -1)
         pays = np.zeros((len(table.after), size))

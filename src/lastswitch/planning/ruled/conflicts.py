@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from typing import NamedTuple
 
 from lastswitch.planning.certificate import rounding
+from lastswitch.planning.clock import Clock, OutOfTime
 from lastswitch.planning.ruled.compiled import compiled
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.planning.ruled.search import Answer, feasible, solve
@@ -81,14 +83,19 @@ def _any(problem: RuledProblem, numbers: list[int], deadline: float) -> Answer:
     """Look for a schedule that keeps these rules."""
     fewer = problem.with_rules(problem.rules[number] for number in numbers)
     left = deadline - time.perf_counter()
-    return feasible(compiled(fewer), None if math.isinf(left) else max(left, 1e-3))
+    clock = Clock(None if math.isinf(left) else max(left, 1e-3))
+    with contextlib.suppress(OutOfTime):
+        return feasible(compiled(fewer, clock), clock.limit)
+    return Answer(None, math.inf)
 
 
 def _worth_without(problem: RuledProblem, number: int, deadline: float) -> tuple[float, float]:
     """Return what the best schedule without a rule is worth, and at most can be."""
     without = problem.without(number)
     left = min(deadline - time.perf_counter(), SECONDS)
-    answer = solve(compiled(without), time_limit=max(left, 1e-3))
+    answer, clock = Answer(None, math.inf), Clock(max(left, 1e-3))
+    with contextlib.suppress(OutOfTime):
+        answer = solve(compiled(without, clock), time_limit=clock.limit)
     if answer.rounds is None:
         return -math.inf, answer.bound
     return without.value(answer.rounds), answer.bound

@@ -9,13 +9,17 @@ import numpy as np
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch._kernels import jit
+from lastswitch.errors import RuleError
 from lastswitch.planning.automata import Automata, StateArray
+from lastswitch.planning.clock import Clock
 from lastswitch.planning.machines import MIX_A
 from lastswitch.planning.ruled.counters import Counter
 from lastswitch.planning.ruled.tables import Table, tabulated
 
 #: Room for this many states of arms and counters for each of the arms alone, to begin with.
 ROOM = 4
+#: With more states of arms and counters than this, memory runs out before an answer does.
+MOST_STATES = 30_000_000
 
 
 class Factors(NamedTuple):
@@ -36,15 +40,21 @@ class Factors(NamedTuple):
 
 
 def folded(
-    arms: Automata, counters: Sequence[Sequence[Counter]], allowed: BoolArray, kinds: IntArray
+    arms: Automata,
+    counters: Sequence[Sequence[Counter]],
+    allowed: BoolArray,
+    kinds: IntArray,
+    clock: Clock | None = None,
 ) -> tuple[Automata, StateArray]:
     """Return the arms multiplied by their own counters, without what the mask forbids.
 
     A state is an arm, its own state and its counters'; with the automata comes the arm of each.
     Arms of different kinds are no twins.
+
+    Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
     """
     d, n_arms = arms.length, arms.n_arms
-    factors = _factors(arms, counters)
+    factors = _factors(arms, counters, clock)
     room = int(ROOM * len(arms.idle)) + 1
     while True:
         offset, states = np.empty(d + 2, np.int64), np.empty((3, room), np.int32)
@@ -53,6 +63,15 @@ def folded(
         count = fold(factors, allowed, offset, states, moves, pay, table)
         if count >= 0:
             break
+        if room > MOST_STATES:
+            rule = next(own[0].rule for own in counters if own)
+            raise RuleError(
+                f"{rule!r} and others have too much to remember over {d} rounds (more than "
+                f"{MOST_STATES:,} states of arms and rules): ask for periods (every=) instead of "
+                "sliding windows (within=), or for shorter windows."
+            )
+        if clock is not None:
+            clock.check()
         room *= 4
     label: dict[object, int] = {}
     twins = [
@@ -75,7 +94,9 @@ def _likeness(counters: Sequence[Counter]) -> tuple[object, ...]:
     return tuple(counter.key for counter in counters)
 
 
-def _arm_tables(counters: Sequence[Sequence[Counter]], length: int) -> tuple[list[Table], IntArray]:
+def _arm_tables(
+    counters: Sequence[Sequence[Counter]], length: int, clock: Clock | None
+) -> tuple[list[Table], IntArray]:
     """Return the joint table of each arm's counters, different ones once, and which is whose."""
     tables: list[Table] = []
     known: dict[object, int] = {}
@@ -85,14 +106,16 @@ def _arm_tables(counters: Sequence[Sequence[Counter]], length: int) -> tuple[lis
         like = (_likeness(own), tuple(letters))
         if like not in known:
             known[like] = len(tables)
-            tables.append(tabulated(own, [[0] * len(own), letters], length))
+            tables.append(tabulated(own, [[0] * len(own), letters], length, clock))
         table_of.append(known[like])
     return tables, np.array(table_of)
 
 
-def _factors(arms: Automata, counters: Sequence[Sequence[Counter]]) -> Factors:
+def _factors(
+    arms: Automata, counters: Sequence[Sequence[Counter]], clock: Clock | None = None
+) -> Factors:
     """Return the arms and the tables of their counters as kernels take them."""
-    tables, table_of = _arm_tables(counters, arms.length)
+    tables, table_of = _arm_tables(counters, arms.length, clock)
     begin = np.cumsum([0, *(len(table.after) for table in tables)])
     moves = [np.where(x.after >= 0, x.after + b, -1) for x, b in zip(tables, begin, strict=False)]
     return Factors(
