@@ -46,7 +46,7 @@ class SharedRotation:
                 "leave pooling out."
             )
         policy = RotationUCB(n_arms, **settings)
-        self.learner, self.rewards = policy.learner, policy.rewards
+        self.n_arms, self.rewards, self.learner = policy.n_arms, policy.rewards, policy.learner
         self.memory = policy.learner.options.memory
         #: What was seen, and what is believed of it.
         self.books, self.tables = self.learner.books, self.learner.tables
