@@ -6,7 +6,7 @@ LOWEST := .venv-lowest
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce studio test fuzz test-engines test-lowest test-service lint format signatures bench docs clean
+.PHONY: help reproduce studio test fuzz test-bounds coverage test-engines test-lowest test-service lint format signatures bench docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -49,6 +49,13 @@ fuzz: $(VENV)/.has-test  ## random problems against plain references, a minute f
 	PYTHONPATH=tests $(BIN)/python -W ignore -m fuzz
 	LASTSWITCH_FUZZ=1000 $(BIN)/python -m pytest -q tests/test_fuzzed_files.py
 
+test-bounds: $(VENV)/.has-test  ## tests of all that is compiled, with every place checked
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup \
+		tests/planning tests/rules tests/learning tests/logs tests/cohorts tests/test_blocks.py
+
+coverage: $(VENV)/.has-test  ## make test, and which lines and branches it ran
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --cov
+
 test-engines: $(VENV)/.has-engines  ## tests on real Ray, Dask and Spark
 	$(BIN)/python -m pytest -q -m engines --disable-warnings tests
 
@@ -67,10 +74,11 @@ test-lowest:  ## the tests on the lowest versions we allow, in an environment of
 		--only-binary :all: --no-build-isolation -c constraints-lowest.txt -e '.[test]'
 	$(LOWEST)/bin/python -m pytest -q -n 2 --dist loadgroup --disable-warnings
 
-lint: $(VENV)/.has-test  ## formatting, lint and types
+lint: $(VENV)/.has-test  ## formatting, lint, types, and who imports whom
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(VENV)/.has-test  ## rewrite formatting and fixable lint
 	$(BIN)/ruff format .
@@ -87,4 +95,3 @@ docs: $(VENV)/.has-test $(VENV)/.has-docs  ## the documentation site, into site/
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(LOWEST) site results .pytest_cache .mypy_cache .ruff_cache
-	find . -name '*.nb[ic]' -delete

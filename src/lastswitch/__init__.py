@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         plan_cycle as plan_cycle,
     )
     from lastswitch.service.client import Client as Client
+    from lastswitch.warming import warm_up as warm_up
 else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
@@ -125,6 +126,7 @@ else:
                 "plan_cycle",
             ],
             "service.client": ["Client"],
+            "warming": ["warm_up"],
         },
         modules=[
             "blocks",

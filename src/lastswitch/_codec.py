@@ -248,7 +248,8 @@ def unpack_array(data: Mapping[str, Any], where: str) -> np.ndarray[Any, Any]:
 def read_arrays(file: Path, kind: str) -> dict[str, np.ndarray[Any, Any]]:
     """Return every array of an NPZ file, which should be a saved ``kind``."""
     try:
-        with np.load(file, allow_pickle=False) as held:
+        # (NumPy leaves a file open that is no archive, if it opened it.)
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as held:
             return {name: held[name] for name in held.files}
     except FileNotFoundError as error:
         raise FileError(f"{file} does not exist; check the path.") from error

@@ -192,6 +192,8 @@ def failing(seed, initial):
     """Build a policy that raises in some runs only."""
 
     class Sometimes(ls.FixedCycle):
+        store_key = 1
+
         def choose(self, track, allowed):
             if track.clock == 3 and seed % 2:
                 raise RuntimeError("out of ideas")

@@ -16,7 +16,7 @@ from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force, products
 from lastswitch.planning.automata import block_automata
 from lastswitch.planning.following import new_trail, regrets
-from lastswitch.planning.machines import Machines, compact
+from lastswitch.planning.machines import Machines, as_machines, compact
 from lastswitch.planning.prices import Prices
 from lastswitch.planning.products import BINS, TooLarge, estimated, merged
 from planning.planning_cases import problems
@@ -191,3 +191,20 @@ def test_the_size_of_a_product_is_estimated_well(problem: BlockProblem, share: f
     size = estimated(one, other)
     low, high = (product_size(prices, 0, 1, slack * (1 + blur / BINS)) for blur in (-2.5, 2.5))
     assert low <= size <= high
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems)
+def test_regrets_are_counted_by_slot_whichever_way_states_are_numbered(
+    problem: BlockProblem,
+) -> None:
+    """From the first slot on as the states of automata are, from the last as minimal ones are."""
+    automata = block_automata(problem)
+    for machines in (as_machines(automata), compact(automata)):
+        assert machines is not None
+        prices = Prices(machines)
+        counts = regrets(prices, 0, np.inf, new_trail(machines), BINS).sum(axis=1)
+        sizes = np.sort(machines.hi) - np.sort(machines.lo)
+        assert (counts <= sizes).all()
+        # The best path has a state in every slot.
+        assert (counts >= 1).all()

@@ -26,6 +26,7 @@ from lastswitch.cli.replay import replay
 from lastswitch.cli.reproduce import reproduce
 from lastswitch.cli.serve import serve
 from lastswitch.cli.show import show
+from lastswitch.cli.warm_up import warm_up
 from lastswitch.errors import LastSwitchError
 
 #: What a shell expects of a command ended by Ctrl-C.
@@ -37,7 +38,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, check, show, plan, optimum, compare, reproduce, fit, cohort, serve, replay):
+for command in (
+    *(new, check, show, plan, optimum, compare, reproduce, fit, cohort, serve, replay),
+    warm_up,
+):
     app.command()(command)
 
 

@@ -73,15 +73,15 @@ def walk(
 def regrets(prices: Prices, machine: int, slack: float, trail: Trail, bins: int) -> FloatArray:
     """Return how many states of a machine there are per slot and regret, in steps up to ``slack``.
 
-    That is by how much the best path through a state falls short of the machine's best. The
-    machines are minimal.
+    That is by how much the best path through a state falls short of the machine's best. Slots are
+    numbered as states are: from either end.
     """
     m, d = prices.machines, prices.machines.length
     walk(prices, machine, np.full((2, d), slack), trail)
     states = np.flatnonzero(trail.seen == machine)
     regret = -(trail.reached[states] + prices.worth[states])
     states, regret = states[regret < slack], regret[regret < slack]
-    slots = d - np.searchsorted(m.hi[::-1], states, side="right")  # numbered from the last one back
+    slots = np.searchsorted(np.sort(m.hi), states, side="right")
     steps = np.clip(bins * (regret / slack), 0, bins - 1).astype(np.int64)
     counts = np.bincount(bins * slots + steps, minlength=(d + 1) * bins)
     return counts.reshape(d + 1, bins).astype(np.float64)

@@ -26,11 +26,11 @@ from lastswitch._csv import csv_text
 from lastswitch.errors import FileError, LastSwitchError, LastSwitchWarning
 from lastswitch.rules import from_dict
 from lastswitch.service import drafts
-from lastswitch.service.answers import answer, read_body
 from lastswitch.service.keys import Key
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotation import MOST_ARMS, make_version, plain
 from lastswitch.service.watching import watch_view
+from lastswitch.service.wire import answer, read_body
 
 if TYPE_CHECKING:
     from lastswitch.logs import CurveFit

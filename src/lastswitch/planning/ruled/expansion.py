@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit, whole
+from lastswitch._kernels import ONE, index, jit, whole
 from lastswitch.planning.automata import StateArray
 from lastswitch.planning.beam_kernel import Nodes
 from lastswitch.planning.machines import KeyArray, Machines
@@ -91,10 +91,10 @@ def expand(
     Machines are looked at in order; on each level of the search one more is pulled.
     """
     state, twins, worth = nodes.states[t % 2, p], guide.twins, guide.worth
-    n, work = len(twins), len(state)
+    n, work = index(len(twins)), len(state)
     before, must, loss, at = scratch.before, scratch.must, scratch.loss, scratch.at
     total = all_idle(m, h, guide, nodes, scratch, t, p) + ledger[BLUR]
-    level, i, fits = 0, 0, h.least == 0
+    level, i, fits = 0, index(0), h.least == 0
     while level >= 0:
         if fits:
             count = offer(
@@ -103,7 +103,7 @@ def expand(
             fits = False
         work += 1
         # `at`: the machine last pulled, and where the level above stands.
-        first, pulled, lost = at[level] + 1, -1, 0.0
+        first, pulled, lost = index(at[level] + 1), n, 0.0
         while i < n and level < h.most:
             # Those skipped on this level idle; one that may not ends the level.
             if must[i] > must[first]:
@@ -115,21 +115,22 @@ def expand(
                     ledger[DROPPED] = total - lost
                 i = n
                 break
-            s = state[i]
-            alike = i > first and twins[i] == twins[i - 1]
-            if m.arc[s] < m.arc[s + 1] and not (alike and state[i - 1] == state[i]):
+            s = index(state[i])
+            alike = i > first and twins[i] == twins[i - ONE]
+            if m.arc[s] < m.arc[s + ONE] and not (alike and state[i - ONE] == state[i]):
                 pulled = i
                 break
-            i += 1
-        if pulled < 0:
-            i = at[level] + 1  # go on, on the level above, behind what it pulled
+            i += ONE
+        if pulled == n:
+            i = index(at[level] + 1)  # go on, on the level above, behind what it pulled
             level -= 1
             continue
-        pull(m, h, guide, scratch, t, level, state[pulled])
-        loss[level + 1] = lost + worth[state[pulled]] - loss[level + 1]
+        s = index(state[pulled])
+        pull(m, h, guide, scratch, t, level, s)
+        loss[level + 1] = lost + worth[s] - loss[level + 1]
         level += 1
-        at[level] = pulled
-        i = pulled + 1
+        at[level] = whole(pulled)
+        i = pulled + ONE
         work += len(h.root)
         # All others idle: what that leaves at the prices is no less than what monitors leave.
         left = total - loss[level] - before[n] + before[i]
@@ -148,17 +149,19 @@ def all_idle(
     total = value + guide.ahead[t]
     before[0], must[0] = 0.0, 0
     for i in range(n):
-        s, after = state[i], m.idle[state[i]]
+        s = index(state[i])
+        after = m.idle[s]
         total += worth[s]
         before[i + 1], must[i + 1] = before[i], must[i]
         if after < 0:
             must[i + 1] += 1
         else:
-            before[i + 1] += worth[s] - worth[after]
-            rest += worth[after]
-            key += guide.keys[after]
+            left = worth[index(after)]
+            before[i + 1] += worth[s] - left
+            rest += left
+            key += guide.keys[index(after)]
     for k in range(n, len(state)):
-        total += guide.memory[state[k]]
+        total += guide.memory[index(state[k])]
     scratch.loss[0], scratch.at[0] = 0.0, -1
     scratch.value[0], scratch.rest[0], scratch.key[0] = value, rest + guide.ahead[t + 1], key
     return float(min(total, nodes.bound[t % 2, p]))
@@ -166,22 +169,22 @@ def all_idle(
 
 @jit(inline=True)
 def pull(
-    m: Machines, h: Heard, guide: Guide, scratch: Scratch, t: int, level: int, state: np.int32
+    m: Machines, h: Heard, guide: Guide, scratch: Scratch, t: int, level: int, state: np.uint64
 ) -> None:
     """Pull one machine more than on ``level``; its loss on the next is what it leaves, priced."""
     worth, keys, up = guide.worth, guide.keys, level + 1
-    a, idle = m.arc[state], m.idle[state]
-    after = m.nxt[a]
+    a, idle = index(m.arc[state]), m.idle[state]
+    after, who = index(m.nxt[a]), index(m.who[a])
     back, unkey = 0.0, np.uint64(0)
     if idle >= 0:
-        back, unkey = worth[idle], keys[idle]
-    scratch.chosen[level] = a
+        back, unkey = worth[index(idle)], keys[index(idle)]
+    scratch.chosen[level] = whole(a)
     scratch.value[up] = scratch.value[level] + m.gain[a]
     scratch.rest[up] = scratch.rest[level] + (worth[after] - back)
     scratch.key[up] = scratch.key[level] - unkey + keys[after]
-    scratch.loss[up] = m.gain[a] - guide.cost[t, m.who[a]] + worth[after]
+    scratch.loss[up] = m.gain[a] - guide.cost[t, who] + worth[after]
     for k in range(len(h.root)):
-        scratch.events[up, k] = scratch.events[level, k] + h.watch[m.who[a], k]
+        scratch.events[up, k] = scratch.events[level, k] + h.watch[who, k]
 
 
 @jit(inline=True)
@@ -208,7 +211,7 @@ def offer(
     rest, key = scratch.rest[level], scratch.key[level]
     shift = len(m.idle)
     for k in range(len(h.root)):
-        s, e = state[n + k], scratch.events[level, k]
+        s, e = index(state[n + k]), index(scratch.events[level, k])
         after = h.after[s, e]
         if after < 0:
             return count
@@ -234,8 +237,8 @@ def offer(
         found.place[c, x] = at[x + 1] if x < level else -1
     if 3 * count > cursor[PLACES] and cursor[PLACES] < len(found.table):
         cursor[PLACES] = place_anew(found, count, 8 * cursor[PLACES])
-    mask = cursor[PLACES] - 1
-    q = whole(key >> np.uint64(20)) & mask
+    mask = index(cursor[PLACES] - 1)
+    q = (key >> np.uint64(20)) & mask
     while found.table[q] >= 0:
         old = found.table[q]
         if found.key[old] == key and same(m, h, guide.twins, nodes, found, scratch, t, old, c):
@@ -243,7 +246,7 @@ def offer(
                 found.parent[old], found.value[old], found.bound[old] = p, value, bound
                 copy_moves(found, c, old)
             return count
-        q = (q + 1) & mask
+        q = (q + ONE) & mask
     found.table[q] = c
     found.value[c], found.bound[c] = value, bound
     return count + 1
@@ -293,10 +296,10 @@ def child_states(
     n, x = len(twins), 0
     for i in range(n):
         if x < len(place) and place[x] == i:
-            s = m.nxt[taken[x]]
+            s = m.nxt[index(taken[x])]
             x += 1
         else:
-            s = m.idle[states[i]]
+            s = m.idle[index(states[i])]
         j = i
         while j > 0 and twins[j - 1] == twins[i] and out[j - 1] > s:
             out[j] = out[j - 1]
@@ -342,12 +345,12 @@ def keep_best(n: int, width: int, found: Found, bounds: FloatArray, ledger: Floa
 def place_anew(found: Found, count: int, places: int) -> int:
     """Put the candidates into a table of ``places`` places, or of all there are."""
     places = min(places, len(found.table))
-    mask = places - 1
+    mask = index(places - 1)
     for q in range(places):
         found.table[q] = -1
     for j in range(count):
-        spot = whole(found.key[j] >> np.uint64(20)) & mask
+        spot = (found.key[j] >> np.uint64(20)) & mask
         while found.table[spot] >= 0:
-            spot = (spot + 1) & mask
+            spot = (spot + ONE) & mask
         found.table[spot] = j
     return places
