@@ -6,7 +6,7 @@ LOWEST := .venv-lowest
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce studio test fuzz test-bounds coverage test-engines test-lowest test-service lint format signatures bench docs clean
+.PHONY: help reproduce studio test fuzz test-bounds coverage test-lowest test-engines test-service lint format signatures bench docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16

@@ -49,12 +49,14 @@ if TYPE_CHECKING:
     from lastswitch.calendar import Calendar as Calendar
     from lastswitch.cohorts import (
         Budget as Budget,
+        CohortPlan as CohortPlan,
         plan_cohort as plan_cohort,
     )
     from lastswitch.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
         Comparison as Comparison,
+        Run as Run,
         compare as compare,
         load_comparison as load_comparison,
         simulate as simulate,
@@ -66,20 +68,27 @@ if TYPE_CHECKING:
         load_plan as load_plan,
     )
     from lastswitch.learning import (
+        CalibratedCombUCB1 as CalibratedCombUCB1,
+        CombUCB1 as CombUCB1,
+        DoublePlayCombUCB1 as DoublePlayCombUCB1,
         FixedCycle as FixedCycle,
         ISICombUCB1 as ISICombUCB1,
+        OracleGreedy as OracleGreedy,
         Policy as Policy,
         Prior as Prior,
+        Pull as Pull,
         RotationUCB as RotationUCB,
         load_policy as load_policy,
     )
     from lastswitch.logs import (
+        CurveFit as CurveFit,
         fit_curves as fit_curves,
         load_fit as load_fit,
         predicted_gain as predicted_gain,
     )
     from lastswitch.planning import (
         BlockProblem as BlockProblem,
+        Optimum as Optimum,
         Plan as Plan,
         average_bound as average_bound,
         best_cycle as best_cycle,
@@ -88,6 +97,7 @@ if TYPE_CHECKING:
         plan_block as plan_block,
         plan_cycle as plan_cycle,
     )
+    from lastswitch.schedules import Schedule as Schedule
     from lastswitch.service.client import Client as Client
     from lastswitch.warming import warm_up as warm_up
 else:
@@ -101,22 +111,28 @@ else:
                 "cycle_reward",
             ],
             "calendar": ["Calendar"],
-            "cohorts": ["Budget", "plan_cohort"],
+            "cohorts": ["Budget", "CohortPlan", "plan_cohort"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
-            "experiments": ["Comparison", "compare", "load_comparison", "simulate"],
+            "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
             "files": ["load", "load_bandit", "load_calendar", "load_plan"],
             "learning": [
+                "CalibratedCombUCB1",
+                "CombUCB1",
+                "DoublePlayCombUCB1",
                 "FixedCycle",
                 "ISICombUCB1",
+                "OracleGreedy",
                 "Policy",
                 "Prior",
+                "Pull",
                 "RotationUCB",
                 "load_policy",
             ],
-            "logs": ["fit_curves", "load_fit", "predicted_gain"],
+            "logs": ["CurveFit", "fit_curves", "load_fit", "predicted_gain"],
             "planning": [
                 "BlockProblem",
+                "Optimum",
                 "Plan",
                 "average_bound",
                 "best_cycle",
@@ -125,6 +141,7 @@ else:
                 "plan_block",
                 "plan_cycle",
             ],
+            "schedules": ["Schedule"],
             "service.client": ["Client"],
             "warming": ["warm_up"],
         },
@@ -150,19 +167,7 @@ else:
         extras=["environment"],
         moved={
             "blocks": ["block_pays", "calibrated_reward"],
-            "cohorts": ["CohortPlan"],
-            "experiments": ["Run"],
-            "learning": [
-                "Anytime",
-                "CalibratedCombUCB1",
-                "CombUCB1",
-                "DoublePlayCombUCB1",
-                "OracleGreedy",
-                "Pull",
-            ],
-            "logs": ["CurveFit"],
-            "planning": ["Optimum"],
-            "schedules": ["Schedule"],
+            "learning": ["Anytime"],
             "states": ["state_after", "trajectory", "transition"],
         },
     )
