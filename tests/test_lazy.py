@@ -51,7 +51,11 @@ def told_to_python(source, package):
 
 def test_names_that_moved_work_and_say_where_they_are():
     """Not listed any more, they come with a warning at the line that uses them."""
-    for name, home in {"transition": "states", "block_pays": "blocks", "Anytime": "learning"}.items():
+    for name, home in {
+        "transition": "states",
+        "block_pays": "blocks",
+        "Anytime": "learning",
+    }.items():
         moved = getattr(import_module(f"lastswitch.{home}"), name)
         with pytest.warns(DeprecationWarning, match=rf"is now lastswitch\.{home}\.{name}") as told:
             assert getattr(lastswitch, name) is moved
