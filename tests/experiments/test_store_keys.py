@@ -186,12 +186,12 @@ def locked(initial, lock=threading.Lock()):  # noqa: B008
         (partial(Keyless, [0, 1]), "Keyless is a class of your own and has no store_key"),
         (partial(Bare, [0, 1]), "Bare is a class of your own and has no store_key"),
         (
-            partial(ls.Anytime, partial(Timed, 2, initial=TWO.initial)),
+            partial(ls.learning.Anytime, partial(Timed, 2, initial=TWO.initial)),
             "Timed is a class of your own",
         ),
         (partial(Odd, [0, 1]), "the store_key of Odd is no JSON"),
         (
-            partial(ls.Anytime, built_here),
+            partial(ls.learning.Anytime, built_here),
             "cannot be described",
         ),
     ],
@@ -213,7 +213,7 @@ def test_what_is_not_known_is_run_again_and_said(factory, doubt, tmp_path):
     "factory",
     [
         partial(Named, [0, 1]),
-        partial(ls.Anytime, partial(NamedTimed, 2, initial=TWO.initial)),
+        partial(ls.learning.Anytime, partial(NamedTimed, 2, initial=TWO.initial)),
         locked,
     ],
     ids=["policy", "inner", "function"],
