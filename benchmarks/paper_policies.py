@@ -31,8 +31,8 @@ import numpy as np
 
 import lastswitch as ls
 from lastswitch._arrays import FloatArray
-from lastswitch.learning.block_ucb import BlockUCB
 from lastswitch.learning.estimates import unvisited_first
+from lastswitch.learning.paper.block_ucb import BlockUCB
 
 CHANGES = ("log", "start", "refresh")
 #: Bounds that are not refreshed stay equal for long, so that which of several equal blocks is

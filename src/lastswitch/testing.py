@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lastswitch.errors import LastSwitchError, PolicyError, TellError
-from lastswitch.learning.chooser import ONE_PLAY
-from lastswitch.learning.policy import Policy, Pull
-from lastswitch.learning.saving import load_policy
+from lastswitch.learning.policy import ONE_PLAY, Policy, Pull
+from lastswitch.learning.policy.saving import load_policy
 from lastswitch.rules.checking import violations
 from lastswitch.states import moved
 

@@ -15,7 +15,7 @@ import pytest
 
 import lastswitch as ls
 from lastswitch.errors import ExperimentError, LastSwitchWarning
-from lastswitch.learning.rotation_prior import Prior
+from lastswitch.learning.rotation.prior import Prior
 
 TWO = ls.instances.two_arms()
 quiet = partial(ls.compare, horizon=60, runs=2, n_jobs=1, progress=False)

@@ -25,7 +25,7 @@ from lastswitch.learning import (
     RotationUCB,
     load_policy,
 )
-from lastswitch.learning.saving import encode
+from lastswitch.learning.policy.saving import encode
 
 SEQUENCES = int(os.environ.get("LASTSWITCH_FUZZ", "3"))
 LENGTH = 60
@@ -55,7 +55,7 @@ class Model:
     """What must be true of a policy, from the definition of states: no library code."""
 
     def __init__(self, policy):
-        self.start = [int(tau) for tau in policy._start]
+        self.start = [int(tau) for tau in policy.start]
         self.states, self.clocks = {}, {}
         self.proposed = {}  # by subject: the round, and the pulls
         self.pulls, self.told = {}, {}
@@ -118,18 +118,22 @@ class Model:
 
     def check_books(self, policy):
         """Check the counts, the sums and the plays whose reward is out, cell by cell."""
-        counts, sums, out = np.zeros((3, *policy.counts.shape))
+        counts, sums, out = np.zeros((3, *policy.learner.books.counts.shape))
         for name, (_, arm, tau, _) in self.pulls.items():
-            cell = 15 + min(tau, policy.max_depth) if tau > 0 else min(max(-tau, 1), 16) - 1
+            cell = (
+                15 + min(tau, policy.learner.options.max_depth)
+                if tau > 0
+                else min(max(-tau, 1), 16) - 1
+            )
             reward = self.told.get(name, 0.0)
             if name not in self.told:
                 out[arm, cell] += 1
             elif reward is not None:
                 counts[arm, cell] += 1
                 sums[arm, cell] += reward
-        assert np.array_equal(policy.counts, counts)
-        assert np.array_equal(policy.pending, out)
-        assert np.allclose(policy.sums, sums)
+        assert np.array_equal(policy.learner.books.counts, counts)
+        assert np.array_equal(policy.learner.books.pending, out)
+        assert np.allclose(policy.learner.books.sums, sums)
 
 
 def state_of(policy):

@@ -20,7 +20,7 @@ from lastswitch.learning import (
     RotationUCB,
     load_policy,
 )
-from lastswitch.learning.saving import encode
+from lastswitch.learning.policy.saving import encode
 
 
 def test_a_proposal_moves_nothing_until_it_is_confirmed():
@@ -257,7 +257,7 @@ def test_what_learns_nothing_takes_any_finite_reward():
 def test_a_prior_in_another_range_is_scaled_or_refused():
     """A prior counted in euros needs a policy told so."""
     euros = Prior([[2.0]], [[10.0]], [[1.0]], [[0.0]])
-    assert RotationUCB(1, rewards=(0, 10), prior=euros).sums.sum() == 1.0
+    assert RotationUCB(1, rewards=(0, 10), prior=euros).learned()["sums"].sum() == 1.0
     with pytest.raises(PolicyError, match="outside the rewards"):
         RotationUCB(1, prior=euros)
 
@@ -280,7 +280,7 @@ def test_the_prior_is_part_of_the_file(tmp_path):
     policy = RotationUCB(5, prior=Prior.from_bandit(ls.instances.five_arms(), 5))
     again = ls.load_policy(policy.save(tmp_path / "policy.json"))
     assert again.describe() == policy.describe()
-    assert again.counts.sum() == policy.counts.sum() > 0
+    assert again.learner.books.counts.sum() == policy.learner.books.counts.sum() > 0
 
 
 def test_a_policy_without_a_horizon_needs_no_doubling():
@@ -291,15 +291,15 @@ def test_a_policy_without_a_horizon_needs_no_doubling():
 
 def test_a_decision_searches_no_farther_after_many_plays(monkeypatch):
     """Rounds searched stay bounded per decision, and cycles are searched for ever more rarely."""
-    monkeypatch.setattr("lastswitch.learning.rotation._REMEMBERED", 0)
+    monkeypatch.setattr("lastswitch.learning.rotation.learner._REMEMBERED", 0)
     policy = RotationUCB(2, lookahead=6, width=4, depth=4, max_depth=4)
     rng, searched = np.random.default_rng(0), []
-    look = policy._ahead
-    policy._ahead = lambda cells, allowed, rounds: (
+    look = policy.learner._ahead
+    policy.learner._ahead = lambda cells, allowed, rounds: (
         searched.append(rounds) or look(cells, allowed, rounds)
     )
-    policy.counts[:, :8] = 40_000.0  # as after 640,000 plays
-    policy.sums[:, :8] = rng.uniform(0, 40_000, (2, 8))
+    policy.learner.books.counts[:, :8] = 40_000.0  # as after 640,000 plays
+    policy.learner.books.sums[:, :8] = rng.uniform(0, 40_000, (2, 8))
     for turn in range(2000):
         pull = policy.ask(turn % 7)
         policy.tell(pull.id, float(rng.random() < 0.5))
@@ -321,9 +321,9 @@ def test_somebody_new_is_enrolled_in_the_round_that_is_proposed(look, tmp_path):
     assert policy.proposed == [pull]
     policy.confirm(pull.id)
     assert (policy.track("dora").now, pull.tau) == (6, 1)
-    assert policy.pending[pull.arm].sum() == policy.pending.sum() == 1.0
+    assert policy.learner.books.pending[pull.arm].sum() == policy.learner.books.pending.sum() == 1.0
     policy.tell(pull.id, 1.0)
-    assert policy.pending.sum() == 0.0
+    assert policy.learner.books.pending.sum() == 0.0
     assert load_policy(policy.save(tmp_path / "policy.json")).track("dora").now == 6
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lastswitch.errors import PolicyError
 from lastswitch.learning import RotationUCB
 from lastswitch.learning.elsewhere import SharedRotation
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy.tracks import Track
 
 steps = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 3), st.sampled_from([0.0, 0.5, 1.0, None])),
@@ -37,7 +37,7 @@ def test_it_plays_and_learns_as_the_policy_does(moves):
             policy.tell(late.id, reward)
             shared.paid(late.arm, late.tau, reward)
     for name in ("counts", "sums", "squares", "pending"):
-        np.testing.assert_array_equal(getattr(policy, name), getattr(shared, name))
+        np.testing.assert_array_equal(policy.learned()[name], getattr(shared.books, name))
 
 
 def test_deciding_alone_counts_nothing():
@@ -45,7 +45,7 @@ def test_deciding_alone_counts_nothing():
     learner = SharedRotation(2)
     for _ in range(3):
         learner.decide(Track((1, 1)), (False, True))
-    assert not learner.pending.any()
+    assert not learner.books.pending.any()
     assert learner.decide(Track((1, 1)), (False, True)) == 1
 
 
@@ -56,7 +56,7 @@ def test_news_go_to_a_learner_of_more_arms_but_not_of_fewer():
     one.paid(1, 3, 5.0)
     more = SharedRotation(3, rewards=(0.0, 10.0))
     more.hear(one.news())
-    assert more.sums.sum(axis=1).tolist() == [0.0, 0.5, 0.0]
+    assert more.books.sums.sum(axis=1).tolist() == [0.0, 0.5, 0.0]
     with pytest.raises(PolicyError, match="does not fit"):
         SharedRotation(1).hear(one.news())
     with pytest.raises(PolicyError, match="pooling"):

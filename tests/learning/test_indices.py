@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lastswitch._random import stream
-from lastswitch.learning.indices import (
+from lastswitch.learning.rotation.indices import (
     INDICES,
     empirical_bernstein,
     exploration_level,

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from lastswitch.learning import FixedCycle
-from lastswitch.learning.ledger import Ledger, Pull
+from lastswitch.learning.policy.ledger import Ledger, Pull
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -6,23 +6,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from lastswitch.learning.rotation_belief import (
-    believe,
-    believe_arms,
-    reservation,
-    reservation_reference,
-)
-from lastswitch.learning.rotation_kinds import (
+from lastswitch.learning.rotation.belief import believe_arms, reservation, reservation_reference
+from lastswitch.learning.rotation.kinds import (
     BEFOREHAND,
     CHANGING,
     KINDS,
     PEAK,
     PERIODIC,
     RISING,
-    pays_of,
     pays_reference,
+    room_for,
 )
-from lastswitch.learning.rotation_levels import levels_of, likelihoods, likelihoods_reference
+from lastswitch.learning.rotation.levels import likelihoods_reference
+from rotation_kernels import believed, laid_out, reached
 
 
 @st.composite
@@ -42,20 +38,17 @@ def priors():
     return alone | votes.map(lambda votes: np.array(votes) / sum(votes))
 
 
-def index_of(n, s, streaks, profit, arms=2, kinds=BEFOREHAND):
+def index_of(n, s, streaks, profit, kinds=BEFOREHAND):
     """Return the index and the mean of each cell."""
-    values, means = np.ones(n.size), np.full(n.size, np.nan)
-    believe(n, s, streaks, profit, arms, kinds.copy(), values, means)
-    return values, means
+    return believed(n, s, streaks, profit, kinds)[:2]
 
 
 def pays_by(n, s, streaks, kinds, even=4):
     """Return levels, how likely each kind is, and how likely each place pays each level."""
-    levels, widths = levels_of(n, s)
-    likely, shares = likelihoods(n, s, levels, widths), kinds.copy()
-    pays = np.empty(likely.shape)
-    pays_of(n, s, streaks, even, levels, widths, likely, shares, pays)
-    return levels, shares, pays
+    cells = np.array([streaks - 1 - k if k < streaks else k for k in range(n.size)])
+    _, _, shares, pays = believed(n[cells], s[cells], streaks, 1.0, kinds, even)
+    levels = laid_out(n, s)[0]
+    return levels, shares, pays[:, : levels.size]
 
 
 @settings(max_examples=80, deadline=None)
@@ -63,8 +56,8 @@ def pays_by(n, s, streaks, kinds, even=4):
 def test_forwards_and_backwards_sum_what_whole_matrices_do(cells, prior, even):
     """Of one kind the pays are the same; of several all but those that hardly matter."""
     n, s, streaks = cells
-    levels, widths = levels_of(n, s)
-    likely = likelihoods(n, s, levels, widths)
+    assume(n.any())
+    levels, widths, likely = laid_out(n, s)
     expected, expected_pays = pays_reference(n, s, streaks, even, levels, widths, likely, prior)
     assume(np.isfinite(expected).all())
     _, shares, pays = pays_by(n, s, streaks, prior, even)
@@ -79,7 +72,7 @@ def test_forwards_and_backwards_sum_what_whole_matrices_do(cells, prior, even):
 def test_levels_cover_all_there_is_and_are_finer_where_more_is_known(cells):
     """Stretches lie side by side; one at a well-known mean is no wider than its deviation."""
     n, s, _ = cells
-    levels, widths = levels_of(n, s)
+    levels, widths, likely = laid_out(n, s)
     edges = np.cumsum(widths)
     assert edges[-1] == pytest.approx(1.0)
     assert levels == pytest.approx(edges - 0.5 * widths)
@@ -88,14 +81,14 @@ def test_levels_cover_all_there_is_and_are_finer_where_more_is_known(cells):
         width = widths[np.searchsorted(edges, mean)]
         assert width <= max(np.sqrt(deviation), 0.0501) + 1e-12
     expected = likelihoods_reference(n, s, levels, widths)
-    assert likelihoods(n, s, levels, widths) == pytest.approx(expected)
+    assert likely == pytest.approx(expected)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.floats(0, 1))
+@given(st.integers(1, 10**6), st.floats(0, 1))
 def test_a_state_by_itself_pays_as_its_rewards_say(seen, share):
     """On the levels its mean is exact to within a small part of its own error, however small."""
-    n, s = np.array([float(seen)]), np.array([seen * share])
+    n, s = np.array([seen, 0.0]), np.array([seen * share, 0.0])
     levels, _, pays = pays_by(n, s, 1, np.eye(len(KINDS))[0])
     exact = beta(1 + s[0], 1 + n[0] - s[0])
     assert pays[0] @ levels == pytest.approx(exact.mean(), abs=0.15 * exact.std())
@@ -107,7 +100,7 @@ def test_states_without_end_have_levels_enough():
     """However many states are known however well, levels cover what there is."""
     rng = np.random.default_rng(0)
     n, s = np.full(80, 1e7), 1e7 * rng.random(80)
-    levels, widths = levels_of(n, s)
+    levels, widths, _ = laid_out(n, s)
     assert widths.sum() == pytest.approx(1.0)
     assert (np.diff(levels) > 0).all()
     values, means = index_of(n, s, 4, 100.0)
@@ -121,7 +114,8 @@ def test_the_index_is_where_looking_is_just_worth_its_price(mean, wins, weights)
     """One walk down the levels finds what bisection does."""
     levels, shares = np.sort(np.random.default_rng(len(weights)).random(len(weights))), weights
     expected = reservation_reference(mean, wins, levels, np.array(shares))
-    assert reservation(mean, wins, levels, np.array(shares)) == pytest.approx(expected, abs=1e-9)
+    found = reached(reservation)(mean, wins, levels, np.array(shares, float), levels.size)
+    assert found == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +196,8 @@ def test_kinds_of_curves_are_learned_from_all_arms():
         s[0] = 0.0
         kinds, values = np.zeros((5, len(KINDS))), np.ones((5, 6))
         for _ in range(2):
-            believe_arms(n, s, 1, np.full(5, 5), 20.0, np.ones(5, np.bool_), kinds, values)
+            table = n, s, 1, np.full(5, 5), 4, 20.0, np.ones(5, np.bool_), kinds, values
+            believe_arms(*table, np.empty(6), room_for(6, 1, 4))
         assert kinds.sum(axis=1) == pytest.approx(1.0)
         assert kinds[0, KINDS[:, 0] == form].sum() > 0.5
 
@@ -211,6 +206,7 @@ def test_an_arm_never_seen_has_no_vote():
     """Where nothing was seen, nothing is said of kinds, and all is to be seen."""
     kinds, values = np.zeros((2, len(KINDS))), np.zeros((2, 6))
     nothing = np.zeros((2, 6))
-    believe_arms(nothing, nothing, 1, np.full(2, 5), 20.0, np.ones(2, np.bool_), kinds, values)
+    table = nothing, nothing, 1, np.full(2, 5), 4, 20.0, np.ones(2, np.bool_), kinds, values
+    believe_arms(*table, np.empty(6), room_for(6, 1, 4))
     assert not kinds.any()
     assert (values == 1.0).all()

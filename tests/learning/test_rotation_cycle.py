@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lastswitch.learning.rotation_cycle import cycle_pay, enter, settled
-from lastswitch.learning.rotation_cycle_search import (
-    CLOSED,
-    LONGEST,
+from lastswitch.learning.rotation.cycle import Settled
+from lastswitch.learning.rotation.cycle_search import CLOSED, LONGEST, search_cycle
+from rotation_kernels import (
     added,
+    cycle_pay,
+    enter,
     fill_in,
     improved,
+    look_ahead,
     plan_anew,
+    price_slots,
     respond,
-    search_cycle,
 )
-from lastswitch.learning.rotation_lookahead import look_ahead, state_keys
-from lastswitch.learning.rotation_price import price_slots
 from strategies import pays
 
 #: What a search may draw.
@@ -60,17 +60,10 @@ def played(values, streaks, depths, state, arms):
     return earned, np.array(cells)
 
 
-def room(values):
-    """Return scratch space of the kernels."""
-    return np.empty((2, len(values)), np.int64)
-
-
 def value_of(table, cycle, state):
     """Return what entering ``cycle`` from ``state`` is worth."""
     values, streaks, depths, _ = table
-    pay = cycle_pay(values, streaks, depths, cycle, *room(values))
-    turn = settled(values, streaks, depths, cycle, pay)
-    return pay, enter(values, streaks, depths, state, cycle, *turn)
+    return cycle_pay(values, streaks, depths, cycle), enter(values, streaks, depths, state, cycle)
 
 
 @settings(max_examples=100, deadline=None)
@@ -80,9 +73,11 @@ def test_a_cycle_pays_what_playing_it_for_ever_pays(case):
     values, streaks, depths, state, cycle = case
     _, state = played(values, streaks, depths, state, cycle.tolist() * 8)
     turn, _ = played(values, streaks, depths, state, cycle.tolist())
-    pay = cycle_pay(values, streaks, depths, cycle, *room(values))
+    pay = cycle_pay(values, streaks, depths, cycle)
     assert pay == pytest.approx(np.mean(turn), abs=1e-12)
-    bias, pays, _ = settled(values, streaks, depths, cycle, pay)
+    _, same, bias, pays, _ = Settled.of(values, streaks, depths, cycle)
+    assert same == pytest.approx(pay, abs=1e-12)
+    bias = bias[:-1]
     assert pays == pytest.approx(np.array(turn), abs=1e-12)
     assert bias == pytest.approx(np.array(turn) - pay + np.roll(bias, -1), abs=1e-9)
 
@@ -93,7 +88,7 @@ def test_entering_earns_what_playing_on_earns(case):
     """The best place to enter is the one from which the most is earned in the long run."""
     values, streaks, depths, state, cycle = case
     pay, (worth, place) = value_of((values, streaks, depths, state), cycle, state)
-    bias, *_ = settled(values, streaks, depths, cycle, pay)
+    bias = Settled.of(values, streaks, depths, cycle).bias
     turns = []
     for first in range(cycle.size):
         plays = np.roll(cycle, -first).tolist() * (2 + streaks)
@@ -110,7 +105,7 @@ def test_no_change_of_one_place_improves_what_was_improved(case):
     values, streaks, depths, _, start = case
 
     def pay_of(cycle):
-        return cycle_pay(values, streaks, depths, np.array(cycle), *room(values))
+        return cycle_pay(values, streaks, depths, np.array(cycle))
 
     cycle, pay = improved(values, streaks, depths, start)
     assert pay == pytest.approx(pay_of(cycle))
@@ -134,13 +129,13 @@ def test_no_short_cycle_and_no_end_of_the_plan_is_better(case, bounded):
     values, streaks, depths, _, plan = case
     bound = price_slots(values, streaks, depths, np.empty_like(values))[1] if bounded else np.inf
     price = price_slots(values, streaks, depths, np.empty_like(values))[0]
-    cycle, pay = search_cycle(values, streaks, depths, plan[:2], plan, price, bound, NOISE)
+    cycle, pay = search_cycle((values, streaks, depths), plan[:2], plan, price, bound, NOISE)
     assert pay <= bound + 1e-8
-    assert pay == pytest.approx(cycle_pay(values, streaks, depths, cycle, *room(values)))
+    assert pay == pytest.approx(cycle_pay(values, streaks, depths, cycle))
     starts = [plan[:2], *(plan[at:] for at in range(plan.size))]
     for length in (1, 2, 3):
         starts += map(np.array, product(range(len(values)), repeat=length))
-    best = max(cycle_pay(values, streaks, depths, start, *room(values)) for start in starts)
+    best = max(cycle_pay(values, streaks, depths, start) for start in starts)
     assert pay >= best - (CLOSED if bounded else 1e-8)
 
 
@@ -158,13 +153,12 @@ def test_a_play_adds_what_the_cycle_earns_with_it(case, data):
         others = [gap for gap in range(1, length) if turn[gap] != arm] or [length]
         right, left = others[0] - 1, length - others[-1] - 1 if others[0] < length else 0
         back, ahead = (length - plays[-1], plays[0]) if plays else (length, length)
-        return added(values[arm], streaks, depths[arm], length, back, ahead, left, right)
+        return added(values, streaks, depths, arm, length, back, ahead, left, right)
 
     changed = cycle.copy()
     changed[at] = arm
     before, after = (
-        length * cycle_pay(values, streaks, depths, plays, *room(values))
-        for plays in (cycle, changed)
+        length * cycle_pay(values, streaks, depths, plays) for plays in (cycle, changed)
     )
     assert after - before == pytest.approx(adds(arm) - adds(cycle[at]), abs=1e-9)
 
@@ -176,13 +170,13 @@ def test_free_places_are_taken_and_no_single_change_is_left_that_pays(case, data
     values, streaks, depths, _, cycle = case
     free = data.draw(st.sets(st.integers(0, cycle.size - 1)))
     cycle[list(free)] = -1
-    fill_in(values, streaks, depths, cycle, *room(values))
+    fill_in(values, streaks, depths, cycle)
     assert cycle.min() >= 0
-    pay = cycle_pay(values, streaks, depths, cycle, *room(values))
+    pay = cycle_pay(values, streaks, depths, cycle)
     for at, arm in product(range(cycle.size), range(len(values))):
         changed = cycle.copy()
         changed[at] = arm
-        assert cycle_pay(values, streaks, depths, changed, *room(values)) <= pay + 1e-8
+        assert cycle_pay(values, streaks, depths, changed) <= pay + 1e-8
 
 
 @settings(max_examples=100, deadline=None)
@@ -206,8 +200,7 @@ def test_an_arm_takes_the_free_places_that_suit_it_best(case, price, data):
     within = (max(np.diff([0, *chosen, length])) <= depths[arm] + 1 for chosen in subsets(free))
     sums = [earned(c) for c, fits in zip(subsets(free), within, strict=True) if fits]
     best, trial = max(sums, default=-np.inf), cycle.copy()
-    table, scratch = (values[arm], streaks, depths[arm]), np.empty(length + 1, np.int64)
-    found = respond(*table, price, trial, arm, first, np.empty(length + 1), scratch)
+    found = respond(values, streaks, depths, arm, price, trial, first)
     assert found == pytest.approx(best, abs=1e-9) if sums else found < -1e17
     taken = [
         gap for gap in range(1, length) if gap in free and trial[(first + gap) % length] == arm
@@ -231,13 +224,13 @@ def subsets(places):
 def test_planning_anew_never_loses(case, from_nothing):
     """What comes of it is a whole cycle of the same length that pays no less."""
     values, streaks, depths, _, cycle = case
-    before = cycle_pay(values, streaks, depths, cycle, *room(values))
+    before = cycle_pay(values, streaks, depths, cycle)
     if from_nothing:
         cycle[:], before = -1, 0.0
     pay, drawn = plan_anew(values, streaks, depths, 0.5, cycle, 5, NOISE, 490)
     assert cycle.min() >= 0
     assert drawn > 490
-    assert pay == pytest.approx(cycle_pay(values, streaks, depths, cycle, *room(values)))
+    assert pay == pytest.approx(cycle_pay(values, streaks, depths, cycle))
     assert pay >= before - 1e-8
 
 
@@ -247,7 +240,7 @@ def test_arms_that_must_all_move_at_once_are_found():
     values[:2, 3], values[2:, 5] = 0.7, 0.6  # delays of 4 and 6
     depths, plan = np.full(5, 8), np.array([0, 1, 2, 3, 4])
     price, bound = price_slots(values, 1, depths, np.empty_like(values))
-    _, pay = search_cycle(values, 1, depths, plan[:0], plan, price, bound, NOISE)
+    _, pay = search_cycle((values, 1, depths), plan[:0], plan, price, bound, NOISE)
     assert pay == pytest.approx(0.65)
     assert improved(values, 1, depths, plan)[1] < 0.64  # one place at a time does not get there
 
@@ -261,12 +254,9 @@ def test_plans_followed_to_their_ends_earn_no_less_than_the_cycle(case, rounds, 
     worth, plan = np.zeros_like(values), np.empty(rounds, np.int64)
     price_slots(values, streaks, depths, worth)
     pay, (begins, _) = value_of(table, cycle, state)
-    free, keys = np.ones(len(values), np.bool_), state_keys(*values.shape)
     earned, turns, alone = 0.0, 5, len(set(cycle.tolist())) == 1
     for _ in range(turns):
-        promised = look_ahead(
-            values, worth, streaks, depths, state, free, keys, width, cycle, pay, plan
-        )
+        promised = look_ahead(values, worth, streaks, depths, state, None, width, cycle, plan)
         gained, state = played(values, streaks, depths, state, plan.tolist())
         earned += sum(gained)
         ends = value_of(table, cycle, state)[1][0]

@@ -6,22 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from lastswitch.learning.rotation_cycle_search import search_cycle
-from lastswitch.learning.rotation_lookahead import (
-    look_ahead,
-    look_ahead_reference,
-    state_keys,
-)
-from lastswitch.learning.rotation_price import best_cycle, potentials, price_slots
-from lastswitch.learning.rotation_tables import (
-    STREAKS,
-    asking_depth,
-    due,
-    note_made,
-    pooled,
-    settle,
-    wants_depth,
-)
+from lastswitch.learning.rotation.books import STREAKS, Books, Seen, pooled
+from lastswitch.learning.rotation.cycle_search import search_cycle
+from lastswitch.learning.rotation.lookahead import look_ahead_reference
+from lastswitch.learning.rotation.tables import Tables, asking_depth, due
+from rotation_kernels import best_cycle, look_ahead, potentials, price_slots
 from strategies import bandits, pays
 
 
@@ -62,10 +51,7 @@ def test_a_wide_beam_is_exact(table, rounds, data):
     allowed = np.array(data.draw(st.lists(st.booleans(), min_size=n_arms, max_size=n_arms)))
     allowed[data.draw(st.integers(0, n_arms - 1))] = True
     plan = np.empty(rounds, np.int64)
-    keys = state_keys(n_arms, cells)
-    score = look_ahead(
-        values, worth, streaks, depths, start, allowed, keys, 100, plan[:0], 0.0, plan
-    )
+    score = look_ahead(values, worth, streaks, depths, start, allowed, 100, plan[:0], plan)
     best = look_ahead_reference(values, worth, streaks, depths, start, allowed, rounds)
     assert score == pytest.approx(best, abs=1e-9)
     assert allowed[plan].all()
@@ -79,11 +65,7 @@ def test_a_plan_is_worth_what_the_beam_says(table, rounds, width):
     worth = np.zeros_like(values)
     start = np.full(len(values), streaks)
     plan = np.empty(rounds, np.int64)
-    free = np.ones(len(values), np.bool_)
-    keys = state_keys(*values.shape)
-    score = look_ahead(
-        values, worth, streaks, depths, start, free, keys, width, plan[:0], 0.0, plan
-    )
+    score = look_ahead(values, worth, streaks, depths, start, None, width, plan[:0], plan)
     cells, earned = start.tolist(), 0.0
     for arm in plan:
         earned += values[arm, cells[arm]]
@@ -131,10 +113,16 @@ def test_the_priced_bound_holds_for_every_schedule(bandit):
     assert bound >= ls.optimal_average(bandit).value - 1e-6
 
 
+def seen(n, s):
+    """Return what was seen by arm and raw state."""
+    return Seen(n, s, s, float(n.sum()), int((n > 0).sum()))
+
+
 def test_pooling_keeps_every_observation():
     """What is deeper than the table goes to its last cells, and only shallow rests stand alone."""
-    n = np.arange(1.0, 9.0).reshape(1, 8)  # streaks -1, -2, -3 and rests 1..5
-    table = pooled(n, n / 2, n / 2, 3, 2, np.array([3]))
+    n = np.zeros((1, STREAKS + 5))
+    n[0, [0, 1, 2]], n[0, STREAKS:] = [1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0, 8.0]
+    table = pooled(seen(n, n / 2), 2, np.array([3]))
     assert (table[0, 0] - 0.2).tolist() == pytest.approx([1, 2 + 3, 4, 5, 6 + 7 + 8])
     assert (table[1, 0] - 0.2).tolist() == pytest.approx([0.5, 2.5, 2, 2.5, 10.5])
 
@@ -145,17 +133,20 @@ def test_deep_rests_borrow_at_most_two_observations_of_their_neighbours():
     s = n.copy()
     n[0, [26, 28]] = 50.0
     s[0, [26, 28]] = 40.0
-    table = pooled(n, s, s, 16, 4, np.array([20]))
+    table = pooled(seen(n, s), 4, np.array([20]))
     assert table[0, 0, 4 + 11] == pytest.approx(2.0 + 0.2)
     assert table[1, 0, 4 + 11] == pytest.approx(2.0 * 0.8 + 0.2)
 
 
 def test_plays_still_out_count_at_the_mean_so_far():
     """A pending play adds a count and leaves the mean; one half where nothing is known."""
-    counts, sums = np.array([[4.0, 0.0]]), np.array([[3.0, 0.0]])
-    n, s, q = settle(counts, sums, sums, np.array([[2.0, 1.0]]))
-    assert n.tolist() == [[6.0, 1.0]]
-    assert s.tolist() == q.tolist() == [[4.5, 0.5]]
+    books = Books(1, 1)
+    books.counts[0, :1], books.sums[0, :1], books.squares[0, :1] = 4.0, 3.0, 3.0
+    books.pending[0, :2] = [2.0, 1.0]
+    n, s, q, plays, states = books.settle()
+    assert n[0, :3].tolist() == [6.0, 1.0, 0.0]
+    assert s[0, :2].tolist() == q[0, :2].tolist() == [4.5, 0.5]
+    assert (plays, states) == (7.0, 2)
 
 
 @pytest.mark.parametrize(
@@ -163,13 +154,22 @@ def test_plays_still_out_count_at_the_mean_so_far():
     [
         ([9, 9, 9], [1, 1, 9], False, True),  # a step hides in the tail
         ([9, 9, 9], [3, 3, 3], False, False),  # a flat tail
+        ([9, 9, 9], [0, 0, 0], False, False),  # one that never paid
+        ([9, 9, 9], [9, 9, 9], False, False),  # or always did
         ([9, 9, 9], [3, 3, 3], True, True),  # the best cycle waits for it
         ([1, 1, 0], [0, 1, 0], True, False),  # too little seen to say
     ],
 )
-def test_a_tail_asks_for_depth_when_its_states_differ_or_are_waited_for(counts, sums, waits, asks):
-    """The rule that deepens an arm's table."""
-    assert wants_depth(np.array(counts, float), np.array(sums, float), 0, waits) is asks
+@pytest.mark.parametrize("most", [3, 2])
+def test_a_tail_asks_for_depth_when_its_states_differ_or_are_waited_for(
+    counts, sums, waits, asks, most
+):
+    """The rule that deepens an arm's table, if it may be deeper; arms do not mix."""
+    n, s = np.zeros((2, 2, STREAKS + 4))
+    n[0, STREAKS + 1 :], s[0, STREAKS + 1 :] = counts, sums
+    n[1, : STREAKS + 1], s[1, STREAKS] = 50.0, 50.0
+    asked = asking_depth(np.array([2, 2]), most, seen(n, s), np.array([waits, waits]))
+    assert asked.tolist() == [asks and most > 2, False]
 
 
 @st.composite
@@ -191,40 +191,19 @@ def seen_states(draw, most=3):
 def test_what_tables_were_made_of_says_when_they_are_due(then, now, data):
     """An arm is due once a state of it has grown; of arms not made nothing is noted."""
     arms = min(len(then[0]), len(now[0]))
-    (counts, n, s), (counts_now, n_now, _) = ([x[:arms] for x in seen] for seen in (then, now))
+    (counts, n, s), (counts_now, n_now, _) = ([x[:arms] for x in states] for states in (then, now))
     made = np.array(data.draw(st.lists(st.booleans(), min_size=arms, max_size=arms)))
-    limits, basis = np.full((2, 2, *n.shape), 7.0)
-    note_made(counts, n, s, made, 1.1, limits, basis)
-    assert (limits[:, ~made] == 7.0).all()
-    assert (basis[:, ~made] == 7.0).all()
-    assert limits[:, made] == pytest.approx(1.1 * np.stack([counts, n])[:, made])
-    assert basis[0, made] == pytest.approx(n[made])
-    assert basis[1, made] == pytest.approx((s / np.maximum(n, 1.0))[made])
-    told, played = 0.95 * limits
+    tables = Tables(arms, "reservation", 0.4, 3, n.shape[1] - STREAKS, 2, 1.0, -1.0)
+    tables.limits[:] = tables.basis[:] = 7.0
+    tables.note_made(counts, seen(n, s), made)
+    assert (tables.limits[:, ~made] == 7.0).all()
+    assert (tables.basis[:, ~made] == 7.0).all()
+    assert tables.limits[:, made] == pytest.approx(1.1 * np.stack([counts, n])[:, made])
+    assert tables.basis[0, made] == pytest.approx(n[made])
+    assert tables.basis[1, made] == pytest.approx((s / np.maximum(n, 1.0))[made])
+    told, played = 0.95 * tables.limits
     grown = (counts_now >= told) & (counts_now > 0) | (n_now >= played) & (n_now > 0)
-    assert due(counts_now, n_now, limits, 0.95).tolist() == grown.any(axis=1).tolist()
-
-
-@settings(max_examples=60, deadline=None)
-@given(tables(), seen_states(), st.floats(-0.5, 0.9), st.integers(1, 5), st.booleans())
-def test_arms_ask_for_depth_one_by_one(table, seen, price, most, at_once):
-    """All arms at once ask for what each asks for by itself, and none may be too deep."""
-    values, streaks, depths = table
-    arms = min(len(values), len(seen[0]))
-    n, s = seen[1][:arms], seen[2][:arms]
-    depth = int(depths[0])
-    asked = asking_depth(values, streaks, depths[:arms], most, price, n, s, at_once)
-    expected = [
-        depth < most
-        and wants_depth(
-            n[arm],
-            s[arm],
-            STREAKS + depth - 1,
-            at_once or best_cycle(values[arm], streaks, depth, price)[2] == depth,
-        )
-        for arm in range(arms)
-    ]
-    assert asked.tolist() == expected
+    assert due(counts_now, n_now, tables.limits).tolist() == grown.any(axis=1).tolist()
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e308])
@@ -235,8 +214,9 @@ def test_tables_that_are_no_numbers_do_not_lead_out_of_the_arrays(wrong):
     price_slots(values, 4, depths, worth)
     free, cycle = np.array([False, True, True]), np.array([1, 2])
     for known in (cycle[:0], cycle):
-        keys = state_keys(3, 8)
-        look_ahead(values, worth, 4, depths, np.array([4, 5, 0]), free, keys, 5, known, 0.5, plan)
+        with np.errstate(all="ignore"):
+            look_ahead(values, worth, 4, depths, np.array([4, 5, 0]), free, 5, known, plan)
         assert set(plan.tolist()) <= {1, 2}
-    known, _ = search_cycle(values, 4, depths, cycle, plan, 0.5, 2.0, np.full(50, 0.5))
+    with np.errstate(all="ignore"):
+        known, _ = search_cycle((values, 4, depths), cycle, plan, 0.5, 2.0, np.full(50, 0.5))
     assert set(known.tolist()) <= {0, 1, 2}

@@ -31,7 +31,7 @@ def test_rewards_fade_by_their_age(memory, weight):
     """With a memory of 50 rounds all rewards together count for about 50; without, each for one."""
     policy = RotationUCB(2, memory=memory)
     play(policy, lambda t, _: flat(0.5, 0.4), 300)
-    assert policy.counts.sum() == pytest.approx(weight, rel=0.1 if memory else 0.0)
+    assert policy.learner.books.counts.sum() == pytest.approx(weight, rel=0.1 if memory else 0.0)
 
 
 def test_rounds_in_which_nothing_is_played_fade_rewards_too():
@@ -40,7 +40,7 @@ def test_rounds_in_which_nothing_is_played_fade_rewards_too():
     play(policy, lambda t, _: flat(0.5, 0.4), 100)
     policy.advance(rounds=200)
     policy.ask()
-    assert policy.counts.sum() < 0.05 * 50
+    assert policy.learner.books.counts.sum() < 0.05 * 50
 
 
 def test_a_jump_is_found_again_with_a_memory_and_late_or_never_without():
@@ -76,7 +76,7 @@ def test_partial_pooling_finds_how_alike_subjects_are():
     for worlds in (lambda t, subject: flat(0.8, 0.3), two_kinds):
         policy = RotationUCB(2, pooling="partial")
         play(policy, worlds, 80, subjects=range(6))
-        strengths.append(policy.strength)
+        strengths.append(policy.learner.strength)
     assert strengths[0] > strengths[1] + 2
 
 
@@ -84,7 +84,10 @@ def test_what_a_subject_keeps_is_bounded_by_the_states_it_was_seen_in():
     """Twice the rounds in the same states take no more memory."""
     policy = RotationUCB(2, pooling="partial", depth=2, max_depth=2)
     play(policy, two_kinds, 300, subjects=range(2))
-    assert all(len(policy.track(subject).memory) <= 3 * policy.counts.size for subject in (0, 1))
+    assert all(
+        len(policy.track(subject).memory) <= 3 * policy.learner.books.counts.size
+        for subject in (0, 1)
+    )
     kept = sum(policy.track(subject).memory[1::3] != [] for subject in (0, 1))
     assert kept == 2
     assert sum(sum(policy.track(subject).memory[1::3]) for subject in (0, 1)) == 600

@@ -10,7 +10,8 @@ from lastswitch import rules as r
 from lastswitch._random import stream
 from lastswitch.errors import InfeasibleError, PolicyError, RuleError, UndecidedError
 from lastswitch.learning import RuledRotationUCB
-from lastswitch.learning.rotation_rounds import look_ahead_rounds, look_ahead_rounds_reference
+from lastswitch.learning.rotation.lookahead import Moves, Outlook
+from lastswitch.learning.rotation.rounds import look_ahead_rounds_reference, plan_rounds
 from lastswitch.planning.ruled.endless import Endless, shifted
 from lastswitch.rules import violations
 from lastswitch.testing import check_policy
@@ -152,22 +153,16 @@ def test_the_beam_over_rounds_is_exact_when_wide(seed):
     start = np.array([rng.integers(0, streaks + d) for d in depths])
     rules = [r.at_most("everyone", 2, within=2, cost=0.3), r.apart(0, 3), r.never_after(1, [1, 2])]
     policy = RuledRotationUCB(n_arms, rules=rules, plays=(0, 2), silence=float(rng.random() / 2))
-    packed = policy._rules_from(0)
-    endless, plan = packed.endless, np.empty(rounds, np.int64)
-    reached = look_ahead_rounds(
-        *(values, worth, streaks, depths, start, packed.choices),
-        *(np.ones(len(packed.choices), bool), packed.empty, np.array(endless.start)),
-        *(endless.events, packed.first, packed.n_events, packed.after, packed.wrong, packed.costs),
-        *(rng.integers(0, 2**63, values.shape).astype(np.uint64), 5000, plan),
-    )
-    assert reached == rounds
+    endless, choices = policy.learner.rules.met(0)
+    moves = Moves.of(streaks, depths, values.shape[1])
+    outlook, free = Outlook.of(moves, values, worth), np.ones(len(endless.choices), bool)
+    memory = np.array(endless.start)
+    plan = plan_rounds(moves, outlook, choices, start, memory, free, 5000, rounds)
+    assert plan.size == rounds
     common = (values, worth, streaks, depths.tolist(), start.tolist(), endless.choices)
-    best = look_ahead_rounds_reference(
-        *common, packed.empty.tolist(), endless.step, endless.start, rounds
-    )
-    own = look_ahead_rounds_reference(
-        *common, packed.empty.tolist(), _only(plan, endless.step), endless.start, rounds
-    )
+    common += (choices.empty.tolist(),)
+    best = look_ahead_rounds_reference(*common, endless.step, endless.start, rounds)
+    own = look_ahead_rounds_reference(*common, _only(plan, endless.step), endless.start, rounds)
     assert own == pytest.approx(best)
 
 
@@ -202,8 +197,14 @@ def test_the_contract_s_check_notices_a_broken_rule():
     """A learner that forgets its rules is caught by name."""
 
     class Forgetful(RuledRotationUCB):
-        def _search_rounds(self, cells, packed, held, allowed):
-            return [0]
+        def choose_round(self, track, allowed):
+            """Play the first arm, whatever the rules say."""
+            return (0,)
+
+        def choose(self, track, allowed):
+            """Play it, and count it."""
+            self.playing(track, (0,))
+            return 0
 
     factory = lambda: Forgetful(3, rules=[r.rest(0, 2)])  # noqa: E731
     with pytest.raises(AssertionError, match=r"the rule arm 0.* is broken"):

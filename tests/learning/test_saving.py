@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import lastswitch as ls
 from lastswitch._codec import load_json, save_json, unpack_array
 from lastswitch.errors import FileError, PolicyError, TellError
 from lastswitch.learning import Anytime, FixedCycle, ISICombUCB1, OracleGreedy, Policy, load_policy
-from lastswitch.learning.saving import decode, encode
+from lastswitch.learning.policy.saving import decode, encode
 
 
 class Drifting(Policy):
@@ -406,3 +407,23 @@ def test_every_subject_comes_back(tmp_path):
     assert again.subjects == [None, "1", 1]
     assert [again.ask(subject).arm for subject in (None, "1", 1)] == [1, 2, 0]
     assert again.outstanding[:6] == policy.outstanding
+
+
+#: Files that 0.2 wrote after 40 rounds, and the arms of the six rounds that followed there.
+WRITTEN_BY_0_2 = {
+    "plain": [(0,), (2,), (2,), (2,), (2,), (2,)],
+    "unruled": [(2,)] * 6,
+    "ruled": [(0, 1), (1, 2), (0, 2), (1, 2), (0, 1), (1, 2)],
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_BY_0_2)
+def test_learners_saved_by_an_earlier_version_go_on(name):
+    """A learner that kept rules was a class of its own then; what it proposed still stands."""
+    policy = load_policy(Path(__file__).parent / "files" / f"policy-0.2-{name}.json")
+    assert {pull.subject for pull in policy.proposed} == {"cid"}
+    rounds = [tuple(pull.arm for pull in policy.ask_round("ann")) for _ in range(6)]
+    assert rounds == WRITTEN_BY_0_2[name]
+    for pull in policy.outstanding:
+        policy.tell(pull.id, 0.5)
+    assert not policy.learner.books.pending.any()

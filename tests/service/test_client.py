@@ -116,7 +116,7 @@ def five_arms():
 def late_run(policy, bandit, rounds, subjects, late, seed):
     """Play with rewards up to ``late`` rounds late; return what the plays were worth."""
     rng, worth, waiting = stream(seed, "late"), 0.0, []
-    from lastswitch.learning.tracks import Track
+    from lastswitch.learning.policy.tracks import Track
 
     tracks = [Track(bandit.initial) for _ in range(subjects)]
     for round_ in range(rounds):
@@ -158,7 +158,7 @@ def test_a_learner_behind_http_earns_what_it_earns_in_process(database):
         client = ls.Client("http://testserver", http.secret, "r", transport=transport)
         served = late_run(client, bandit, late=20, **size)
         learner = http.service.worker.rotations.decider("r").learner
-        assert learner.counts.sum() + learner.pending.sum() == 50 * 15
+        assert learner.books.counts.sum() + learner.books.pending.sum() == 50 * 15
     policies = [InProcess(ls.RotationUCB(5, initial=bandit.initial)) for _ in range(2)]
     alone = late_run(policies[0], bandit, late=20, **size)
     untold = late_run(policies[1], bandit, late=10**9, **size)

@@ -191,7 +191,7 @@ def test_a_learner_keeps_what_it_heard_when_arms_are_added(client):
     client.put("/v1/rotations/l", json=spec)
     learner = client.service.worker.rotations.decider("l").learner
     assert learner.n_arms == 4
-    assert learner.counts.sum() == 5
+    assert learner.books.counts.sum() == 5
 
 
 def test_rules_are_respected_by_every_decider(database):

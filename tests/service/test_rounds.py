@@ -119,7 +119,7 @@ def test_what_rules_remember_is_worked_out_from_the_rounds(past, start):
     """The ways that are open are those of a learner that heard every round as it was played."""
     rounds = [tuple(arms) for arms in past]
     learner = SharedRounds(4, rules=KEPT, plays=(0, 2))
-    endless = learner._rules_from(start).endless
+    endless = learner.learner.rules.met(start).endless
     held = endless.start
     for arms in rounds:
         held = endless.step(held, endless.number[arms])[0]

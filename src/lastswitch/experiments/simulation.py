@@ -12,8 +12,8 @@ from lastswitch._checks import check_bandit, check_whole
 from lastswitch._random import stream
 from lastswitch.errors import ExperimentError, InputTypeError
 from lastswitch.experiments.run import Run
-from lastswitch.learning.chooser import ONE_PLAY
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy import ONE_PLAY
+from lastswitch.learning.policy.tracks import Track
 from lastswitch.states import moved
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from lastswitch.experiments.run import Run
 from lastswitch.experiments.simulation import AsksAndTells, simulate
 from lastswitch.files import bandit_to_dict
 from lastswitch.learning.policy import Policy
-from lastswitch.learning.saving import policy_class
+from lastswitch.learning.policy.saving import policy_class
 
 #: Points at which a run's cumulative rewards are kept; a curve needs no more.
 CHECKPOINTS = 400

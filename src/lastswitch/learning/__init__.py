@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lastswitch._lazy import attach
 
 if TYPE_CHECKING:
-    from lastswitch.learning.anytime import Anytime as Anytime
+    from lastswitch.learning.paper.anytime import Anytime as Anytime
     from lastswitch.learning.baselines import (
         RAWUCB as RAWUCB,
         UCB1 as UCB1,
@@ -25,25 +25,26 @@ if TYPE_CHECKING:
         RankingPolicy as RankingPolicy,
         ThompsonSampling as ThompsonSampling,
     )
-    from lastswitch.learning.combucb import (
+    from lastswitch.learning.paper.combucb import (
         CalibratedCombUCB1 as CalibratedCombUCB1,
         CombUCB1 as CombUCB1,
         DoublePlayCombUCB1 as DoublePlayCombUCB1,
         ISICombUCB1 as ISICombUCB1,
     )
     from lastswitch.learning.estimates import Estimates as Estimates
-    from lastswitch.learning.policy import Policy as Policy, Pull as Pull
-    from lastswitch.learning.rotation import RotationUCB as RotationUCB
-    from lastswitch.learning.rotation_prior import Prior as Prior
-    from lastswitch.learning.rotation_ruled import RuledRotationUCB as RuledRotationUCB
-    from lastswitch.learning.saving import load_policy as load_policy
+    from lastswitch.learning.policy import Policy as Policy, Pull as Pull, Track as Track
+    from lastswitch.learning.rotation.ucb import RotationUCB as RotationUCB
+    from lastswitch.learning.rotation.prior import Prior as Prior
+    from lastswitch.learning.rotation.ucb import (
+        RuledRotationUCB as RuledRotationUCB,
+    )
+    from lastswitch.learning.policy.saving import load_policy as load_policy
     from lastswitch.learning.simple import FixedCycle as FixedCycle, OracleGreedy as OracleGreedy
-    from lastswitch.learning.tracks import Track as Track
 else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
-            "anytime": ["Anytime"],
+            "paper.anytime": ["Anytime"],
             "baselines": [
                 "RAWUCB",
                 "UCB1",
@@ -58,14 +59,16 @@ else:
                 "RankingPolicy",
                 "ThompsonSampling",
             ],
-            "combucb": ["CalibratedCombUCB1", "CombUCB1", "DoublePlayCombUCB1", "ISICombUCB1"],
+            "paper.combucb": [
+                "CalibratedCombUCB1",
+                "CombUCB1",
+                "DoublePlayCombUCB1",
+                "ISICombUCB1",
+            ],
             "estimates": ["Estimates"],
-            "policy": ["Policy", "Pull"],
-            "rotation": ["RotationUCB"],
-            "rotation_prior": ["Prior"],
-            "rotation_ruled": ["RuledRotationUCB"],
-            "saving": ["load_policy"],
+            "policy": ["Policy", "Pull", "Track", "load_policy"],
+            "rotation.prior": ["Prior"],
+            "rotation.ucb": ["RotationUCB", "RuledRotationUCB"],
             "simple": ["FixedCycle", "OracleGreedy"],
-            "tracks": ["Track"],
         },
     )

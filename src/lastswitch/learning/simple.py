@@ -9,10 +9,9 @@ from typing import Any
 from lastswitch._checks import check_whole
 from lastswitch.bandit import Bandit
 from lastswitch.errors import BlockError, InputTypeError, PolicyError
-from lastswitch.learning.checks import MOST_ARMS, check_like
-from lastswitch.learning.chooser import ONE_PLAY
-from lastswitch.learning.policy import Mask, Policy
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy import ONE_PLAY, Mask, Policy
+from lastswitch.learning.policy.checks import MOST_ARMS, check_like
+from lastswitch.learning.policy.tracks import Track
 from lastswitch.states import column
 
 #: Joint states the greedy oracle remembers.

@@ -21,7 +21,7 @@ from lastswitch.logs.summary import CAUTION, LogSummary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lastswitch.learning.rotation_prior import Prior
+    from lastswitch.learning.rotation.prior import Prior
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class CurveFit:
         >>> prior.rest_counts.shape == prior.rest_sums.shape, prior.streak_counts.shape[0]
         (True, 2)
         """
-        from lastswitch.learning.rotation_prior import Prior
+        from lastswitch.learning.rotation.prior import Prior
 
         events, total, _ = self.counts.pooled
         rests = slice(1, 1 + self.counts.rest)

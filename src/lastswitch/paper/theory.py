@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lastswitch._checks import check_choice, check_flag
 from lastswitch.bandit import Bandit
 from lastswitch.errors import BanditError, BlockError, CurveError, ExperimentError
-from lastswitch.learning.block_size import RegretBound, least_regret_size, regret_terms
+from lastswitch.learning.paper.block_size import RegretBound, least_regret_size, regret_terms
 from lastswitch.paper.assumptions import (
     approximation_constant,
     arm_count,

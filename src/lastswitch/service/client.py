@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
 from lastswitch.errors import ServiceError
-from lastswitch.learning.ledger import Pull
-from lastswitch.learning.tracks import Subject, check_subject
+from lastswitch.learning.policy.ledger import Pull
+from lastswitch.learning.policy.tracks import Subject, check_subject
 from lastswitch.states import as_allowed
 
 #: Answers after which it is worth trying again.

@@ -21,7 +21,7 @@ from lastswitch.errors import (
     UndecidedError,
 )
 from lastswitch.learning.elsewhere import SharedRotation
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy.tracks import Track
 from lastswitch.rules import Rule, at_most, violations
 from lastswitch.service.clock import Clock
 from lastswitch.service.operations import Standing

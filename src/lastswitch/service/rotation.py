@@ -36,7 +36,7 @@ from lastswitch.bandit import Bandit
 from lastswitch.calendar import Calendar
 from lastswitch.errors import LastSwitchError, ServiceError
 from lastswitch.files import bandit_from_dict
-from lastswitch.learning.rotation_prior import Prior, read_prior
+from lastswitch.learning.rotation.prior import Prior, read_prior
 from lastswitch.rules import Counting, Rule
 
 #: The largest number that a reward, or a memory, may be: sums of many more stay numbers.

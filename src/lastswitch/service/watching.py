@@ -279,24 +279,23 @@ def beliefs(learner: SharedRotation, version: Version) -> list[dict[str, Any]]:
     (1, 1.0, 1.0, True)
     """
     low, high = version.settings.rewards
-    counts, sums, out = (table.ravel() for table in (learner.counts, learner.sums, learner.pending))
-    squares = learner.squares.ravel()
+    books = learner.books
     shown = []
     for arm, name in enumerate(version.arms):
         if not version.active[arm]:
             continue
         states = []
         for tau in (*range(-STATES, 0), *range(1, STATES + 1)):
-            cell = learner._cell(arm, tau)
-            if not counts[cell] and not out[cell]:
+            cell = books.cell(arm, tau)
+            seen, out = books.seen[cell], books.out[cell]
+            if not seen and not out:
                 continue
-            seen = float(counts[cell])
-            found = _belief(seen, float(sums[cell]), float(squares[cell]))
+            found = _belief(seen, books.paid[cell], books.squared[cell])
             pays = [None if end is None else low + (high - low) * end for end in found]
-            hoped = low + (high - low) * _hoped(learner, arm, tau)
+            hoped = low + (high - low) * learner.tables.value(arm, cell % books.counts.shape[1])
             states.append(
                 {
-                    **{"tau": tau, "seen": seen, "out": float(out[cell]), "hoped": hoped},
+                    **{"tau": tau, "seen": seen, "out": out, "hoped": hoped},
                     **dict(zip(("mean", "low", "high"), pays, strict=True)),
                 }
             )
@@ -314,11 +313,3 @@ def _belief(seen: float, total: float, squared: float) -> tuple[float | None, fl
     known = Evidence(seen, spread, max(int(seen), 1), max(int(seen), 1))
     found = interval(mean, math.sqrt(spread / seen), known, LEVEL, binary, known=seen > 1)
     return mean, found.low, found.high
-
-
-def _hoped(learner: SharedRotation, arm: int, tau: int) -> float:
-    """Return what the learner takes a state to pay when it plans."""
-    depth = int(learner.depths[arm])
-    last = learner.streak_depth - 1
-    place = last + min(tau, depth) if tau > 0 else min(-tau, last + 1) - 1
-    return float(learner.values[arm, place])

@@ -10,7 +10,7 @@ from lastswitch._checks import check_list, check_whole, is_number
 from lastswitch.errors import PolicyError
 from lastswitch.learning.baselines.stateless import UCB1, playable
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy.tracks import Track
 
 
 class BlockingGreedy(Policy):

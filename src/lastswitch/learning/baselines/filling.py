@@ -13,7 +13,7 @@ from math import inf
 from typing import NamedTuple
 
 from lastswitch._arrays import FloatArray
-from lastswitch.learning.proposals import Mask
+from lastswitch.learning.policy import Mask
 from lastswitch.states import moved
 
 #: Rounds until an arm's next turn, none if it never has one, and what each play of it is to pay.

@@ -12,9 +12,9 @@ import numpy as np
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_choice, check_positive, check_whole
 from lastswitch.errors import PolicyError
-from lastswitch.learning.checks import check_cells, check_counted
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy.checks import check_cells, check_counted
+from lastswitch.learning.policy.tracks import Track
 
 #: More sequences than this would take longer to score than anyone waits.
 _MOST_SEQUENCES = 100_000

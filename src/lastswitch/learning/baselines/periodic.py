@@ -15,11 +15,10 @@ from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.learning.baselines.filling import Tables, least_lost
 from lastswitch.learning.baselines.frequency_program import solve_program
-from lastswitch.learning.checks import check_counted, check_like
-from lastswitch.learning.chooser import ONE_PLAY
 from lastswitch.learning.estimates import Estimates
-from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy import ONE_PLAY, Mask, Policy, Pull
+from lastswitch.learning.policy.checks import check_counted, check_like
+from lastswitch.learning.policy.tracks import Track
 
 #: Periods are these times powers of two.
 FAMILIES = (1, 3, 5, 7)

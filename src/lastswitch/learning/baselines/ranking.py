@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from lastswitch._checks import check_list, check_whole
 from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError, PolicyError
-from lastswitch.learning.checks import check_like
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.tracks import FARTHEST, Track
+from lastswitch.learning.policy.checks import check_like
+from lastswitch.learning.policy.tracks import FARTHEST, Track
 
 
 def ranking_values(bandit: Bandit, order: Sequence[int]) -> list[float]:

@@ -12,7 +12,7 @@ from lastswitch._checks import check_positive
 from lastswitch.errors import PolicyError
 from lastswitch.learning.baselines.stateless import least_asked, playable
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy.tracks import Track
 
 #: Windows kept per arm: of 1, 2, 4, …, 2^47 rewards.
 _LEVELS = 48

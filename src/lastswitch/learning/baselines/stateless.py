@@ -10,9 +10,9 @@ import numpy as np
 
 from lastswitch._checks import check_positive, check_whole
 from lastswitch.errors import PolicyError
-from lastswitch.learning.checks import check_counted
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy.checks import check_counted
+from lastswitch.learning.policy.tracks import Track
 
 
 class UCB1(Policy):

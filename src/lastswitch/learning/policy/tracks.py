@@ -14,6 +14,8 @@ from typing import Any
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.states import moved
 
+#: The arms that may be played, one bool per arm.
+Mask = tuple[bool, ...]
 #: What a subject may be called: anything that survives a JSON file unchanged.
 Subject = str | int | None
 #: No clock, rest or streak goes beyond this, so that none overflows.

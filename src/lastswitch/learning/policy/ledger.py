@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lastswitch.errors import PolicyError, TellError
-from lastswitch.learning.tracks import Subject
+from lastswitch.learning.policy.tracks import Subject
 
 #: Ids are made this many at a time, which takes a third of what it takes to make them one by one.
 _RUN = 256

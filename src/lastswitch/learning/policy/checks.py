@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_list, is_number
 from lastswitch.errors import InputTypeError, PolicyError, TellError
-from lastswitch.learning.tracks import LATEST
+from lastswitch.learning.policy.tracks import LATEST
 from lastswitch.states import as_array
 
 #: More arms, or more numbers learned, than any machine's memory is asked for.
@@ -67,27 +67,24 @@ def generator_state(rng: np.random.Generator | None) -> dict[str, Any] | None:
     return None if rng is None else dict(rng.bit_generator.state)
 
 
-def generator_from(
-    state: dict[str, Any] | None, like: np.random.Generator | None
-) -> np.random.Generator | None:
-    """Return a generator of the kind of ``like`` that stands where :func:`generator_state` said.
+def set_generator(rng: np.random.Generator | None, state: dict[str, Any] | None) -> None:
+    """Let ``rng`` stand where :func:`generator_state` said.
 
     Examples
     --------
     >>> rng, twin = np.random.default_rng(3), np.random.default_rng(4)
-    >>> bool(generator_from(generator_state(rng), twin).random() == rng.random())
+    >>> set_generator(twin, generator_state(rng))
+    >>> bool(twin.random() == rng.random())
     True
     """
-    if state is None or like is None:
-        if not (state is None and like is None):
+    if state is None or rng is None:
+        if not (state is None and rng is None):
             raise PolicyError("random numbers are drawn with a seed, and only then.")
-        return None
-    bits = type(like.bit_generator)()
+        return
     try:
-        bits.state = state
+        rng.bit_generator.state = state
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise PolicyError(f"the generator cannot stand at {state!r:.60}.") from error
-    return np.random.Generator(bits)
 
 
 def check_range(rewards: Sequence[float]) -> tuple[float, float]:

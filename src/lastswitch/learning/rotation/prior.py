@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_positive
 from lastswitch.errors import InputTypeError, PolicyError
-from lastswitch.learning.checks import MOST_COUNTED
+from lastswitch.learning.policy.checks import MOST_COUNTED
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -99,3 +99,8 @@ def _matrix(name: str, given: ArrayLike, n_arms: int) -> NDArray[np.float64]:
             f"got shape {values.shape}."
         )
     return values
+
+
+def with_arm(prior: Prior) -> Prior:
+    """Return ``prior`` with one more arm, of which nothing is known."""
+    return Prior(*(np.vstack([table, 0.0 * table[:1]]) for table in prior))

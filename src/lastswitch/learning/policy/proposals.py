@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lastswitch.errors import PolicyError
-from lastswitch.learning.ledger import Pull
-from lastswitch.learning.tracks import Subject
+from lastswitch.learning.policy.ledger import Pull
+from lastswitch.learning.policy.tracks import Mask, Subject
 
-#: The arms that may be played, one bool per arm.
-Mask = tuple[bool, ...]
 #: In a snapshot: the pull of a round proposed to be silent.
 _SILENCE = ("", -1, 0)
 

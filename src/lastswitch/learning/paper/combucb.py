@@ -1,8 +1,8 @@
 """The paper's learners: blocks planned on upper confidence bounds (CombUCB1 and its kin).
 
 Laforgue et al. (2022), Algorithm 1 and Appendix C. What they share is in
-:mod:`~lastswitch.learning.block_ucb`; they differ in the state a block is planned from and in the
-rewards they learn from.
+:mod:`~lastswitch.learning.paper.block_ucb`; they differ in the state a block is planned from and in
+the rewards they learn from.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_flag, check_list, check_whole
 from lastswitch.errors import PolicyError
-from lastswitch.learning.block_size import least_regret_size
-from lastswitch.learning.block_ucb import BlockUCB
+from lastswitch.learning.paper.block_size import least_regret_size
+from lastswitch.learning.paper.block_ucb import BlockUCB
 from lastswitch.learning.policy import Mask, Pull
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy.tracks import Track
 
 
 class ISICombUCB1(BlockUCB):

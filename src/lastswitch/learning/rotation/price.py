@@ -17,9 +17,7 @@ last of each stands for all deeper ones.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import jit
 
 _BISECTIONS = 30
@@ -27,9 +25,9 @@ _FAR = -1e18
 _EQUAL = 1e-12
 
 
-@jit
+@jit(inner=True)
 def best_cycle(
-    values: NDArray[np.float64], streaks: int, depth: int, price: float
+    values: FloatArray, streaks: int, depth: int, price: float
 ) -> tuple[float, float, int, int]:
     """Return the gain, play frequency, rest and run of one arm's best cycle at ``price``.
 
@@ -52,23 +50,25 @@ def best_cycle(
     return gain, frequency, rest, run
 
 
-@jit
+@jit(inner=True)
 def potentials(
-    values: NDArray[np.float64],
+    values: FloatArray,
     streaks: int,
     depth: int,
     price: float,
-    out: NDArray[np.float64],
-) -> float:
-    """Fill ``out`` with the potential of each cell of one arm and return its gain.
+    gain: float,
+    rest: int,
+    out: FloatArray,
+) -> None:
+    """Fill ``out`` with the potential of each cell of one arm, whose best cycle gains and rests so.
 
     The potential of a cell is the largest sum of (pay - price - gain) on a way from it to the
     arm's best cycle. No cycle gains more than the best one, so ways with loops are never better
     and a few sweeps settle the table.
     """
-    gain, _, rest, _ = best_cycle(values, streaks, depth, price)
     cells = streaks + depth
-    out[:cells] = _FAR
+    for cell in range(cells):
+        out[cell] = _FAR
     if rest < 0:
         out[cells - 1] = 0.0  # rest for ever
     elif rest == 0:
@@ -78,39 +78,50 @@ def potentials(
     for _ in range(cells):  # three or four sweeps in practice
         changed = False
         for cell in range(cells - 1, -1, -1):
-            if cell < streaks:
-                idle, played = streaks, min(cell + 1, streaks - 1)
+            idle, played = streaks, 0
+            if cell >= streaks:
+                idle = cell + 1 if cell + 1 < cells else cell
             else:
-                idle, played = min(cell + 1, cells - 1), 0
-            worth = max(out[idle] - gain, out[played] + values[cell] - price - gain)
+                played = cell + 1 if cell + 1 < streaks else cell
+            worth, other = out[played] + values[cell] - price - gain, out[idle] - gain
+            worth = other if other > worth else worth
             if worth > out[cell] + _EQUAL:
                 out[cell] = worth
                 changed = True
         if not changed:
             break
-    return gain
 
 
 @jit
-def price_slots(
-    values: NDArray[np.float64],
+def price_places(
+    values: FloatArray,
     streaks: int,
-    depths: NDArray[np.int64],
-    out: NDArray[np.float64],
+    depths: IntArray,
+    places: float,
+    floor: float,
+    out: FloatArray,
+    rests: IntArray,
 ) -> tuple[float, float]:
-    """Fill ``out`` with all arms' potentials; return the price and the bound λ + Σ g_i(λ)."""
+    """Fill ``out`` with all arms' potentials; return the price of a place, and the bound.
+
+    The bound is λ per place and Σ g_i(λ). A round has so many ``places``, and an empty one pays
+    ``floor``, the least price there is.
+    ``rests`` are filled in: how long each arm's best cycle at that price rests (-1: for ever).
+    """
     arms = values.shape[0]
-    low, high = -1.0, 1.0
+    low, high = floor, 1.0
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         frequency = 0.0
         for arm in range(arms):
             frequency += best_cycle(values[arm], streaks, depths[arm], middle)[1]
-        if frequency > 1.0:
+        if frequency > places:
             low = middle
         else:
             high = middle
-    bound = high
+    bound = high * places
     for arm in range(arms):
-        bound += potentials(values[arm], streaks, depths[arm], high, out[arm])
+        gain, _, rests[arm], _ = best_cycle(values[arm], streaks, depths[arm], high)
+        potentials(values[arm], streaks, depths[arm], high, gain, rests[arm], out[arm])
+        bound += gain
     return high, bound

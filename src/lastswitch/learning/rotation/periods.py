@@ -7,32 +7,22 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from lastswitch._arrays import FloatArray
 from lastswitch._kernels import jit
+from lastswitch.learning.rotation.levels import WIDTHS, Room
 
 
 @jit(inner=True)
-def log_beta_of(n: float, s: float) -> float:
-    """Return the log of B(1 + s, 1 + n - s): how likely n rewards of sum s are of one pay."""
-    return math.lgamma(1.0 + s) + math.lgamma(1.0 + n - s) - math.lgamma(2.0 + n)
-
-
-@jit(inner=True)
-def log_periodic(
-    n: FloatArray, s: FloatArray, alone: FloatArray, streaks: int, period: int
-) -> float:
+def log_periodic(room: Room, streaks: int, places: int, period: int) -> float:
     """Return the log-likelihood of what was seen if rests a period apart pay the same.
 
-    It is compared with ``alone``, what each state says by itself, and so is a sum over groups in
+    It is compared with what each state says by itself, and so is a sum over groups in
     which several were seen.
     """
-    total = 0.0
+    n, s, alone, total = room.by_place[0], room.by_place[1], room.by_place[2], 0.0
     for group in range(-1, period):
         first, last, apart = 0, streaks, 1
         if group >= 0:
-            first, last, apart = streaks + group, n.size, period
+            first, last, apart = streaks + group, places, period
         states, count, paid, apiece = 0, 0.0, 0.0, 0.0
         for place in range(first, last, apart):
             if n[place] > 0.0:
@@ -41,27 +31,24 @@ def log_periodic(
                 paid += s[place]
                 apiece += alone[place]
         if states > 1:
-            total += log_beta_of(count, paid) - apiece
+            log = math.lgamma(1.0 + paid) + math.lgamma(1.0 + count - paid)
+            total += log - math.lgamma(2.0 + count) - apiece
     return total
 
 
-@jit(inner=True, makes_arrays=True)
+@jit(inner=True)
 def pay_periodic(
-    weight: float,
-    n: FloatArray,
-    streaks: int,
-    period: int,
-    widths: FloatArray,
-    likely: FloatArray,
-    pays: FloatArray,
+    weight: float, room: Room, size: int, streaks: int, places: int, period: int
 ) -> None:
-    """Add to ``pays`` what states pay if rests a period apart pay the same, weighed."""
-    size, share = widths.size, np.empty(widths.size)
+    """Add to the room's pays what states pay if rests a period apart pay the same, weighed."""
+    n, widths, share = room.by_place[0], room.by_level[WIDTHS], room.by_level[0]
+    likely, pays = room.likely, room.pays
     for group in range(-1, period):
         first, last, apart = 0, streaks, 1
         if group >= 0:
-            first, last, apart = streaks + group, pays.shape[0], period
-        share[:] = widths
+            first, last, apart = streaks + group, places, period
+        for k in range(size):
+            share[k] = widths[k]
         for place in range(first, last, apart):
             if n[place] > 0.0:
                 total = 0.0

@@ -8,9 +8,9 @@ from typing import Any
 
 from lastswitch._checks import check_whole
 from lastswitch.errors import InputTypeError, PolicyError
-from lastswitch.learning.checks import generator_from, generator_state
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.tracks import Track
+from lastswitch.learning.policy.checks import generator_state, set_generator
+from lastswitch.learning.policy.tracks import Track
 
 #: No policy plays as many rounds as this epoch would have.
 _LAST_EPOCH = 60
@@ -111,8 +111,7 @@ class Anytime(Policy):
         self.inner = self._build()
         self.inner.accompany(self, self.n_asked - (rounds - self.left))
         self.inner.relearn(learned["inner"]["learned"])
-        inner = self.inner.generator
-        self.inner.generator = generator_from(learned["inner"]["generator"], inner)
+        set_generator(self.inner.generator, learned["inner"]["generator"])
 
     def check_kept(self, track: Track, notes: Sequence[Any]) -> None:
         """Refuse a memory or notes that no epoch has left."""

@@ -29,9 +29,8 @@ from lastswitch._codec import (
 from lastswitch.bandit import Bandit
 from lastswitch.errors import FileError, PolicyError
 from lastswitch.files import bandit_from_dict, bandit_to_dict
-from lastswitch.learning.chooser import Chooser
 from lastswitch.learning.policy import REGISTRY, Policy
-from lastswitch.learning.rotation_prior import Prior
+from lastswitch.learning.rotation.prior import Prior
 from lastswitch.rules import from_dict
 from lastswitch.rules.records import Counting, Succession
 
@@ -41,6 +40,8 @@ except ImportError:  # Windows: two saves in the same instant are not told apart
     fcntl = None  # type: ignore[assignment]
 
 KIND, VERSION = "policy", 2
+#: What files of earlier versions call a class.
+_RENAMED = {"RuledRotationUCB": "RotationUCB"}
 _DIGEST = re.compile(r'"digest": *"([0-9a-f]{64})"')
 
 
@@ -99,7 +100,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     return policy
 
 
-def describe(policy: Chooser) -> dict[str, Any]:
+def describe(policy: Policy) -> dict[str, Any]:
     """Return what ``policy`` was built from as plain JSON (see :meth:`Policy.describe`)."""
     parameters = _by_digest(encode(policy.parameters()))
     try:
@@ -114,6 +115,7 @@ def describe(policy: Chooser) -> dict[str, Any]:
 
 def policy_class(name: str) -> type[Policy]:
     """Return the policy class a file calls ``name``."""
+    name = _RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str):
         raise FileError(f"a policy's type is a name, got {name!r:.60}.")
     if name not in REGISTRY and "." not in name:

@@ -1,7 +1,7 @@
 r"""Kinds of curves an arm may have: how likely each is, and what its states then pay.
 
 Lay an arm's states on one axis: streaks from the longest to the first repeat, then rests 1, 2, ….
-A *kind* says how levels (:mod:`lastswitch.learning.rotation_levels`) follow one another on it:
+A *kind* says how levels (:mod:`lastswitch.learning.rotation.levels`) follow one another on it:
 
 - *changing*: between neighbours the pay stays, or changes with probability :math:`h` to any level;
 - *rising*: it stays, or rises: to any higher level, or by a step whose likelihood falls off
@@ -26,7 +26,7 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray
 from lastswitch._kernels import jit
-from lastswitch.learning.rotation_periods import log_beta_of, log_periodic, pay_periodic
+from lastswitch.learning.rotation.levels import LEVELS, MOST, WIDTHS, Room
 
 CHANGING, RISING, PEAK, PERIODIC = range(4)
 #: Of each kind: its form; how likely a change is, or the period; and the rate at which the
@@ -43,20 +43,29 @@ KINDS = np.array(
     ]
 )
 #: Those that are chains come first.
-_CHAINS = int(np.sum(KINDS[:, 0] != PERIODIC))
+CHAINS = int(np.sum(KINDS[:, 0] != PERIODIC))
+#: Of each chain, the rate.
+RATES = KINDS[:CHAINS, 2].copy()
 #: How likely each kind is before any arm was seen: every form is as likely as the others.
 BEFOREHAND = np.array([1 / 4 / np.sum(KINDS[:, 0] == form) for form in KINDS[:, 0]])
 #: Of rises, those to any higher level.
 _ANY = 0.3
 #: A peak becomes rarer beyond this rest.
 _EARLY = 8
-#: Kinds less likely than this are left out of what states pay.
-_RARE = 5e-3
-_IMPOSSIBLE = -1e300
+IMPOSSIBLE = -1e300
 _NOTHING = 1e-200
 
 
-@jit(inner=True)
+def room_for(cells: int, streaks: int, even: int) -> Room:
+    """Make room for an arm of so many states; changes become rarer beyond the rest ``even``."""
+    changes = [[_change(kind, k, streaks, even) for k in range(cells)] for kind in KINDS[:CHAINS]]
+    falls, reach = np.empty((2, CHAINS, MOST))
+    likely, higher, pays = np.empty((3, cells, MOST))
+    by_level, ahead = np.empty((6, max(MOST, cells))), np.empty((CHAINS, 3, cells, MOST))
+    tables = likely, higher, pays, ahead, np.empty(len(KINDS))
+    return Room(np.empty((3, cells)), np.array(changes), by_level, falls, reach, *tables)
+
+
 def _change(kind: FloatArray, place: int, streaks: int, even: int) -> float:
     """Return how likely the pay changes between the place before and this one."""
     rest, chance = place - streaks, float(kind[1])  # the rest before
@@ -66,132 +75,88 @@ def _change(kind: FloatArray, place: int, streaks: int, even: int) -> float:
 
 
 @jit(inner=True)
-def _falls(
-    rate: float, levels: FloatArray, widths: FloatArray, falls: FloatArray, reach: FloatArray
-) -> None:
-    """Fill in how much less likely a rise is one level further up, and 1 by what all weigh."""
-    falls[0] = 1.0
-    for k in range(1, levels.size):
-        falls[k] = math.exp(rate * (levels[k - 1] - levels[k]))
-    so_far = 0.0
-    for k in range(levels.size - 1, -1, -1):
-        so_far += widths[k]
-        reach[k] = 1.0 / so_far
-        so_far *= falls[k]
-
-
-@jit(inner=True)
-def _start(
-    kind: FloatArray, levels: FloatArray, widths: FloatArray, likely: FloatArray, ahead: FloatArray
-) -> None:
-    """Fill in how likely the first place has each level; one that rises begins low."""
-    ahead[:, 0] = 0.0
-    total = 0.0
-    for k in range(levels.size):
-        ahead[0, 0, k] = widths[k]
-        if kind[2] > 0.0:
-            ahead[0, 0, k] *= math.exp(-kind[2] * levels[k])
-        total += ahead[0, 0, k]
-    for k in range(levels.size):
-        ahead[0, 0, k] *= likely[0, k] / total
-
-
-@jit(inner=True)
-def _forwards(
-    kind: FloatArray,
-    levels: FloatArray,
-    widths: FloatArray,
-    above: FloatArray,
-    likely: FloatArray,
-    higher: FloatArray,
-    streaks: int,
-    even: int,
-    falls: FloatArray,
-    reach: FloatArray,
-    ahead: FloatArray,
-    n: FloatArray,
-    begin: int,
-    end: int,
-) -> float:
+def forwards(way: int, size: int, room: Room, begin: int, end: int) -> float:
     """Fill in how likely each place has each level, by all before; return the log-likelihood.
 
     ``ahead`` holds, for a peak, the level before it, at it, and after it. It is filled in for the
     places from ``begin`` to before ``end``; where nothing was seen nothing becomes more or less
-    likely.
+    likely. The first place of a kind that rises begins low.
     """
-    form, evidence, size = kind[0], 0.0, levels.size
+    form, rate, evidence = KINDS[way, 0], KINDS[way, 2], 0.0
+    n, changes, ahead = room.by_place[0], room.changes[way], room.ahead[way]
+    levels, widths = room.by_level[LEVELS], room.by_level[WIDTHS]
+    likely, higher = room.likely, room.higher
+    above, falls, reach = room.reach[0], room.falls[way], room.reach[way]
     for place in range(begin, end):
         first, second, third = ahead[0, place], ahead[1, place], ahead[2, place]
-        here = likely[place]
+        here, total, change = likely[place], 0.0, changes[place]
+        stay = 1.0 - change
         if place == 0:
-            _start(kind, levels, widths, likely, ahead)
+            for k in range(size):
+                first[k], second[k], third[k] = widths[k], 0.0, 0.0
+                if rate > 0.0:
+                    first[k] *= math.exp(-rate * levels[k])
+                total += first[k]
+            for k in range(size):
+                first[k] *= here[k] / total
+        elif form == CHANGING:
+            before = ahead[0, place - 1]
+            for k in range(size):
+                first[k] = (stay * before[k] + change * widths[k]) * here[k]
+        elif form == RISING:
+            before, near, anywhere = ahead[0, place - 1], 0.0, 0.0
+            for k in range(size):
+                near = near * falls[k] + before[k] * reach[k]
+                anywhere += before[k] * above[k]
+                rise = (1.0 - _ANY) * near + _ANY * anywhere
+                first[k] = (stay * before[k] + change * widths[k] * rise) * here[k]
         else:
-            change = _change(kind, place, streaks, even)
             before, at, after = ahead[0, place - 1], ahead[1, place - 1], ahead[2, place - 1]
-            stay = 1.0 - change
-            if form == CHANGING:
-                for k in range(size):
-                    first[k] = (stay * before[k] + change * widths[k]) * here[k]
-            elif form == RISING:
-                near, anywhere = 0.0, 0.0
-                for k in range(size):
-                    near = near * falls[k] + before[k] * reach[k]
-                    anywhere += before[k] * above[k]
-                    rise = (1.0 - _ANY) * near + _ANY * anywhere
-                    first[k] = (stay * before[k] + change * widths[k] * rise) * here[k]
-            else:
-                for k in range(size):
-                    third[k] = (after[k] + at[k]) * here[k]
-                    second[k] = change * before[k] * higher[place, k]
-                    first[k] = stay * before[k] * here[k]
+            for k in range(size):
+                third[k] = (after[k] + at[k]) * here[k]
+                second[k] = change * before[k] * higher[place, k]
+                first[k] = stay * before[k] * here[k]
         if n[place] == 0.0:
             continue
-        rows, total = 3 if form == PEAK else 1, 0.0
-        for row in range(rows):
+        total = 0.0
+        for row in range(3 if form == PEAK else 1):
             for k in range(size):
                 total += ahead[row, place, k]
         if not total > _NOTHING:
-            return _IMPOSSIBLE
+            return IMPOSSIBLE
         evidence += math.log(total)
         scale = 1.0 / total
-        for row in range(rows):
+        for row in range(3 if form == PEAK else 1):
             for k in range(size):
                 ahead[row, place, k] *= scale
     return evidence
 
 
 @jit(inner=True)
-def _backwards(
-    kind: FloatArray,
-    weight: float,
-    widths: FloatArray,
-    above: FloatArray,
-    likely: FloatArray,
-    higher: FloatArray,
-    streaks: int,
-    even: int,
-    falls: FloatArray,
-    reach: FloatArray,
-    ahead: FloatArray,
-    places: int,
-    back: FloatArray,
-    later: FloatArray,
-    pays: FloatArray,
-) -> None:
-    """Add to ``pays`` what so many places pay by all of them, weighed.
-
-    ``back`` and ``later`` are room for one number per level.
-    """
-    form, size = kind[0], widths.size
-    back[:], later[:] = 1.0, 1.0  # by the level, the peak to come or not any more
-    for place in range(places - 1, -1, -1):
+def backwards(way: int, weight: float, size: int, room: Room, seen: int, places: int) -> None:
+    """Add to ``pays`` what each place pays by all, weighed; only the first were ``seen``."""
+    form, changes, ahead, pays = KINDS[way, 0], room.changes[way], room.ahead[way], room.pays
+    widths, back, later = room.by_level[WIDTHS], room.by_level[0], room.by_level[1]
+    above, falls, reach = room.reach[0], room.falls[way], room.reach[way]
+    likely, higher = room.likely, room.higher
+    for place in range(seen, places):
+        lower = 0.0
+        for k in range(size):
+            here = ahead[0, place, k]
+            if form == PEAK:
+                lower += ahead[1, place, k] * above[k]
+                here += lower * widths[k] + ahead[2, place, k]
+            pays[place, k] += weight * here
+    for k in range(size):
+        back[k], later[k] = 1.0, 1.0  # by the level, the peak to come or not any more
+    for place in range(seen - 1, -1, -1):
         first, second, third = ahead[0, place], ahead[1, place], ahead[2, place]
-        total = 0.0
+        total, lower = 0.0, 0.0
         for k in range(size):
             total += first[k] * back[k]
             if form == PEAK:
                 total += (second[k] + third[k]) * later[k]
-        share, lower = weight / total, 0.0
+        share = weight / total
         for k in range(size):
             pays[place, k] += share * first[k] * back[k]
             if form == PEAK:
@@ -201,8 +166,8 @@ def _backwards(
                 pays[place, k] += share * (peak + third[k] * later[k])
         if place == 0:
             break
-        change = _change(kind, place, streaks, even)
-        stay, near, anywhere, scale = 1.0 - change, 0.0, 0.0, 1.0 / total
+        change, near, anywhere, scale = changes[place], 0.0, 0.0, 1.0 / total
+        stay = 1.0 - change
         for k in range(size):
             back[k] *= likely[place, k] * scale
             if form == PEAK:
@@ -221,101 +186,6 @@ def _backwards(
                 rise = (1.0 - _ANY) * near * reach[k] + _ANY * anywhere * above[k]
                 back[k] = stay * back[k] + change * rise
                 near *= falls[k]
-
-
-@jit(inner=True)
-def _beyond(
-    kind: FloatArray,
-    weight: float,
-    widths: FloatArray,
-    above: FloatArray,
-    ahead: FloatArray,
-    first: int,
-    pays: FloatArray,
-) -> None:
-    """Add to ``pays`` what the places from ``first`` on pay, of which none was seen, weighed."""
-    for place in range(first, pays.shape[0]):
-        lower = 0.0
-        for k in range(widths.size):
-            here = ahead[0, place, k]
-            if kind[0] == PEAK:
-                lower += ahead[1, place, k] * above[k]
-                here += lower * widths[k] + ahead[2, place, k]
-            pays[place, k] += weight * here
-
-
-@jit(makes_arrays=True)
-def pays_of(
-    n: FloatArray,
-    s: FloatArray,
-    streaks: int,
-    even: int,
-    levels: FloatArray,
-    widths: FloatArray,
-    likely: FloatArray,
-    shares: FloatArray,
-    pays: FloatArray,
-) -> None:
-    """Fill in how likely each place of the axis pays each level, whatever the kind.
-
-    Parameters
-    ----------
-    n, s
-        Rewards and their sum by place.
-    streaks
-        How many of the places are streaks.
-    even
-        Changes become rarer beyond this rest.
-    levels, widths
-        Of :func:`~lastswitch.learning.rotation_levels.levels_of`.
-    likely
-        Of :func:`~lastswitch.learning.rotation_levels.likelihoods`.
-    shares
-        How likely each of the `KINDS` is beforehand, and then how likely it is after all.
-    pays
-        What to fill in.
-    """
-    places, size, ways = n.size, levels.size, KINDS.shape[0]
-    above, higher = np.empty(size), np.ones((places, size))
-    falls, reach = np.empty(size), np.empty(size)
-    _falls(0.0, levels, widths, falls, above)
-    alone, last = np.zeros(places), 0  # the last place seen: those behind it tell nothing
-    for place in range(places):
-        if n[place] > 0.0:
-            last, alone[place], so_far = place, log_beta_of(n[place], s[place]), 0.0
-            for k in range(size - 1, -1, -1):
-                so_far += widths[k] * likely[place, k]
-                higher[place, k] = so_far * above[k]
-    ahead, evidence = np.empty((_CHAINS, 3, places, size)), np.empty(ways)
-    table = levels, widths, above, likely, higher, streaks, even
-    for way in range(ways):
-        kind = KINDS[way]
-        if kind[0] == PERIODIC:
-            evidence[way] = log_periodic(n, s, alone, streaks, int(kind[1]))
-        else:
-            if kind[0] == RISING:
-                _falls(kind[2], levels, widths, falls, reach)
-            steps = falls, reach, ahead[way]
-            evidence[way] = _forwards(kind, *table, *steps, n, 0, last + 1)
-        if shares[way] == 0.0:
-            evidence[way] = _IMPOSSIBLE
-    shares *= np.exp(evidence - evidence.max())
-    shares /= shares.sum()
-    pays[:] = 0.0
-    kept, room = shares[shares >= _RARE].sum(), np.empty((2, size))
-    for way in range(ways):
-        kind, weight = KINDS[way], shares[way] / kept
-        if shares[way] < _RARE:
-            continue
-        if kind[0] == PERIODIC:
-            pay_periodic(weight, n, streaks, int(kind[1]), widths, likely, pays)
-        else:
-            if kind[0] == RISING:
-                _falls(kind[2], levels, widths, falls, reach)
-            steps = falls, reach, ahead[way]
-            _forwards(kind, *table, *steps, n, last + 1, places)
-            _backwards(kind, weight, *table[1:], *steps, last + 1, room[0], room[1], pays)
-            _beyond(kind, weight, widths, above, ahead[way], last + 1, pays)
 
 
 def pays_reference(

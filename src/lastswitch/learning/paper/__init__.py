@@ -1,0 +1,1 @@
+"""The paper's learners, which choose whole blocks, and the doubling trick."""
