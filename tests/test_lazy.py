@@ -51,7 +51,11 @@ def told_to_python(source, package):
 
 def test_names_that_moved_work_and_say_where_they_are():
     """Not listed any more, they come with a warning at the line that uses them."""
-    for name, home in {"transition": "states", "Optimum": "planning", "Run": "experiments"}.items():
+    for name, home in {
+        "transition": "states",
+        "block_pays": "blocks",
+        "Anytime": "learning",
+    }.items():
         moved = getattr(import_module(f"lastswitch.{home}"), name)
         with pytest.warns(DeprecationWarning, match=rf"is now lastswitch\.{home}\.{name}") as told:
             assert getattr(lastswitch, name) is moved
@@ -59,7 +63,7 @@ def test_names_that_moved_work_and_say_where_they_are():
         assert name not in lastswitch.__all__
         assert name not in dir(lastswitch)
     with pytest.warns(DeprecationWarning, match="is now"):
-        exec("from lastswitch import Pull")
+        exec("from lastswitch import trajectory")
 
 
 @pytest.mark.parametrize("package", LAZY)

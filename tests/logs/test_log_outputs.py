@@ -51,7 +51,7 @@ def test_the_fit_lies_beside_the_bandit_for_predicted_gains(fit, files):
 
 def test_the_table_has_a_row_for_every_state(fit, files):
     """Names, states and counts are in the CSV."""
-    rows = list(csv.DictReader(files["radio.states.csv"].open()))
+    rows = list(csv.DictReader(files["radio.states.csv"].read_text().splitlines()))
     assert sum(int(row["events"]) for row in rows) == fit.counts.events.sum()
     assert {row["arm"] for row in rows} == set(TRUTH.names)
     assert [row["tau"] for row in rows if row["tau"] == "first"] == ["first"] * 2

@@ -168,7 +168,7 @@ def test_without_keys_and_the_demo_s_link(tmp_path):
         assert [entry["name"] for entry in found] == ["radio", "station"]
     finally:
         process.terminate()
-        process.wait(30)
+        process.communicate(timeout=30)
     file = tmp_path / "r.toml"
     file.write_text(ROTATION)
     command = [*command[:4], str(file), "--no-keys", "--port", str(port)]

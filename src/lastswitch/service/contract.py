@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from lastswitch._checks import shown
 from lastswitch.errors import CalendarError
 from lastswitch.service.clock import TooFarError
-from lastswitch.service.deciders import Asked, Decider, NoArmError
+from lastswitch.service.deciders import Asked, Decider, NoArmError, NoTimeError
 from lastswitch.service.operations import (
     CANCELLED,
     LAPSED,
@@ -174,6 +174,8 @@ class Work:
             choice = decider.decide(asked, subject.standing)
         except NoArmError as error:
             raise Problem(409, "no-arm", str(error)) from error
+        except NoTimeError as error:
+            raise Problem(503, "busy", str(error), retry_after=1) from error
         if offer is not None:
             self._lapse(offer, subject)
         state = subject.standing.before(version, round_)

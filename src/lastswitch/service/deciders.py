@@ -13,7 +13,13 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
-from lastswitch.errors import CalendarError, InfeasibleError, LastSwitchError, ServiceError
+from lastswitch.errors import (
+    CalendarError,
+    InfeasibleError,
+    LastSwitchError,
+    ServiceError,
+    UndecidedError,
+)
 from lastswitch.learning.elsewhere import SharedRotation
 from lastswitch.learning.policy.tracks import Track
 from lastswitch.rules import Rule, at_most, violations
@@ -30,6 +36,10 @@ CYCLE_SECONDS = 2.0
 
 class NoArmError(ServiceError):
     """No arm may be played in this round."""
+
+
+class NoTimeError(ServiceError):
+    """No plan was found in the time there is; another time there may be one."""
 
 
 class Choice(NamedTuple):
@@ -278,6 +288,8 @@ class Decider:
             )
         except InfeasibleError as error:
             raise NoArmError(f"the rules leave no schedule: {error}") from error
+        except UndecidedError as error:
+            raise NoTimeError(f"no plan in the time there is: {error}") from error
         except LastSwitchError as error:
             raise NoArmError(f"no plan from here: {error}") from error
         if asked.plays is None:
@@ -362,7 +374,7 @@ def warm(decider: Decider, now: float = 0.0) -> None:
     round_ = 0
     with suppress(CalendarError):
         round_ = 0 if decider.version.calendar is None else decider.clock.round(now)
-    with suppress(NoArmError):
+    with suppress(NoArmError, NoTimeError):
         decider.decide(Asked("", "", round_, seconds=CYCLE_SECONDS), Standing())
     decider.forget("")
 

@@ -12,7 +12,7 @@ from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from sqlalchemy import select
 
 from lastswitch.service import drafts, export, tables
-from lastswitch.service.deciders import Asked, NoArmError
+from lastswitch.service.deciders import Asked, NoArmError, NoTimeError
 from lastswitch.service.keys import Key
 from lastswitch.service.operations import Subject
 from lastswitch.service.problems import Problem
@@ -301,6 +301,8 @@ def _plan(request: Request, name: str, subject: str) -> dict[str, Any]:
         rounds = decider.plan(standing, Asked("", subject, round_, seconds=drafts.PLAN_SECONDS))
     except NoArmError as error:
         raise Problem(409, "no-arm", str(error)) from error
+    except NoTimeError as error:
+        raise Problem(503, "busy", str(error), retry_after=1) from error
     return {
         "subject": subject,
         "round": round_,
