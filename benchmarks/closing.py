@@ -14,7 +14,7 @@ from benchmarks._problems import FAMILIES, problem
 from benchmarks._table import keep, print_table
 from lastswitch import Progress
 from lastswitch.planning import plan_block
-from lastswitch.planning.params import SearchParams
+from lastswitch.planning.search.params import SearchParams
 
 SIZE, SEED, LIMIT = (50, 100), 100, 10.0
 #: When the gaps of the table are read.

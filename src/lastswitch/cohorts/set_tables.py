@@ -8,7 +8,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.planning.arm_states import ArmStates
+from lastswitch.planning.diagrams.arm_states import ArmStates
 from lastswitch.planning.ruled.counters import Counter
 
 
@@ -22,7 +22,7 @@ def arm_table(
     Examples
     --------
     >>> from lastswitch import Curve
-    >>> from lastswitch.planning.arm_states import arm_states
+    >>> from lastswitch.planning.diagrams.arm_states import arm_states
     >>> machine = arm_states(Curve([0.5, 0.9], [0.1]))
     >>> arm_table(machine, np.array([machine.at(1)]), 1, 2, 0.0).tolist()
     [[0.0, 0.5, 0.9, 0.6]]

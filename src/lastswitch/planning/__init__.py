@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         optimal_total as optimal_total,
     )
     from lastswitch.planning.optimum import Optimum as Optimum
-    from lastswitch.planning.params import SearchParams as SearchParams
     from lastswitch.planning.plan import Plan as Plan, Solution as Solution
     from lastswitch.planning.problem import BlockProblem as BlockProblem
     from lastswitch.planning.solve import plan_block as plan_block
@@ -30,7 +29,6 @@ else:
             "frequency": ["average_bound"],
             "optima": ["optimal_average", "optimal_total"],
             "optimum": ["Optimum"],
-            "params": ["SearchParams"],
             "plan": ["Plan", "Solution"],
             "problem": ["BlockProblem"],
             "solve": ["plan_block"],

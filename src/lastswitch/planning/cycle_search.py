@@ -1,7 +1,7 @@
 """Searching for the best cycle of a given length, with a bound on all of them.
 
 Order the arms; every cycle of two arms or more belongs to the first arm it uses, cut at the start
-of one of that arm's runs (:mod:`lastswitch.planning.cycle_automata`). So each arm in turn leads,
+of one of that arm's runs (:mod:`lastswitch.planning.diagrams.cycle`). So each arm in turn leads,
 the arms before it are not used, and the certified solver does the rest, told of the best cycle so
 far, so that it looks for better ones only.
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray
 from lastswitch._packed import pack
+from lastswitch._progress import Progress
 from lastswitch.blocks import cycle_reward
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, OutOfTime, interrupts
@@ -231,26 +232,21 @@ class _Search:
 
     def solve_share(self, users: list[int]) -> float:
         """Search the cycles of ``users`` that use the first of them; return a bound on them."""
-        from lastswitch.planning.certified import solve_automata, solve_small
-        from lastswitch.planning.cycle_automata import cycle_automata
+        from lastswitch.planning.certified import solve_model, solve_small
+        from lastswitch.planning.diagrams.cycle import cycle_model
 
         kinds = self.frequency.kind_of[users].tolist()
-        automata = cycle_automata([self.frequency.kinds[kind] for kind in kinds], self.length)
+        model = cycle_model([self.frequency.kinds[kind] for kind in kinds], self.length)
 
-        def tell(seconds: float, value: float, bound: float) -> None:
+        def report(now: Progress) -> None:
             self.clock.tell(self.value, self.bound)
 
-        # The best cycle so far is of another share, or cut elsewhere: no block of these automata,
-        # but what a block has to beat.
-        found = solve_small(automata, self.value)
+        # The best cycle so far is of another share, or cut elsewhere: no block of this model, but
+        # what a block has to beat.
+        found = solve_small(model, self.value)
         if found is None:
-            found = solve_automata(
-                automata,
-                gap=self.gap,
-                time_limit=self.clock.limit,
-                progress=tell,
-                beat=self.value,
-            )
+            clock = Clock(self.clock.limit, report)
+            found = solve_model(model, gap=self.gap, clock=clock, beat=self.value)
         self.clock.forgive(found.loading)
         self.interrupted |= found.interrupted
         if len(found.block):

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_bandit
-from lastswitch.planning.arm_states import ArmStates, arm_states
+from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 from lastswitch.planning.clock import Clock, OutOfTime
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch.planning.arm_states import ArmStates, arm_states
+from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 from lastswitch.planning.clock import Clock
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.planning.arm_states import ArmStates
+from lastswitch.planning.diagrams.arm_states import ArmStates
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.frequency import Frequencies
 from lastswitch.planning.joint_states import Arms

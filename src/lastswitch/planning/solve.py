@@ -36,7 +36,6 @@ from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import Start
 
 if TYPE_CHECKING:
-    from lastswitch.planning.params import SearchParams
     from lastswitch.planning.ruled.problem import RuledProblem
     from lastswitch.rules import Rule
 
@@ -68,7 +67,6 @@ def plan_block(
     time_limit: float | None = None,
     warm: Plan | None = None,
     progress: bool | Report | None = None,
-    params: SearchParams | None = None,
 ) -> Plan:
     """Plan one block: the arms to play, what that is worth, and a bound on the best possible.
 
@@ -112,9 +110,6 @@ def plan_block(
     progress
         ``True`` for a bar, or a function called now and then with a
         :class:`~lastswitch.Progress`: seconds, value and bound so far.
-    params
-        How the certified solver divides its effort
-        (:class:`~lastswitch.planning.SearchParams`); the defaults serve.
 
     Examples
     --------
@@ -136,13 +131,8 @@ def plan_block(
             f"warm plans {len(warm.rounds)} slots and this problem has {problem.length}; "
             "warm starts need the same length."
         )
-    if params is not None and solver != "certified":
-        raise PlanError(f"params are those of solver='certified', and solver is {solver!r}.")
-    if params is not None and not isinstance(problem, BlockProblem):
-        raise PlanError("params are those of plain blocks; planning under rules takes none.")
     module = importlib.import_module(SOLVERS[solver])
     began = time.perf_counter()
-    options = {} if params is None else {"params": params}
     with reporter(progress, "planning") as report:
 
         def tell(seconds: float, value: float, bound: float) -> None:
@@ -158,7 +148,7 @@ def plan_block(
         if warm is not None and not warm.block:
             warm = None  # of several plays a round: of no use here
         solution: Solution = module.solve(
-            problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm, **options
+            problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm
         )
     seconds = time.perf_counter() - began - solution.loading
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)

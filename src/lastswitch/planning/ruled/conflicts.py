@@ -7,9 +7,11 @@ import time
 from typing import NamedTuple
 
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.ruled.compiled import compiled
+from lastswitch.planning.certified import feasible, solve_model
+from lastswitch.planning.clock import Clock
+from lastswitch.planning.diagrams.shared import ruled_model
+from lastswitch.planning.plan import Solution
 from lastswitch.planning.ruled.problem import RuledProblem
-from lastswitch.planning.ruled.search import Answer, feasible, solve
 from lastswitch.rules import Rule
 
 #: Seconds for looking at what dropping a rule would allow, where there is no other limit.
@@ -77,18 +79,18 @@ def conflict(problem: RuledProblem, time_limit: float | None = None) -> Conflict
     return Conflict(tuple(problem.rules[number] for number in kept), tuple(worth), smallest)
 
 
-def _any(problem: RuledProblem, numbers: list[int], deadline: float) -> Answer:
+def _any(problem: RuledProblem, numbers: list[int], deadline: float) -> Solution:
     """Look for a schedule that keeps these rules."""
     fewer = problem.with_rules(problem.rules[number] for number in numbers)
     left = deadline - time.perf_counter()
-    return feasible(compiled(fewer), None if math.isinf(left) else max(left, 1e-3))
+    return feasible(ruled_model(fewer), Clock(None if math.isinf(left) else max(left, 1e-3)))
 
 
 def _worth_without(problem: RuledProblem, number: int, deadline: float) -> tuple[float, float]:
     """Return what the best schedule without a rule is worth, and at most can be."""
     without = problem.without(number)
     left = min(deadline - time.perf_counter(), SECONDS)
-    answer = solve(compiled(without), time_limit=max(left, 1e-3))
+    answer = solve_model(ruled_model(without), clock=Clock(max(left, 1e-3)))
     if answer.rounds is None:
         return -math.inf, answer.bound
     return without.value(answer.rounds), answer.bound

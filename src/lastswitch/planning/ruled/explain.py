@@ -11,10 +11,10 @@ from lastswitch.errors import PlanError
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.plan import Plan
 from lastswitch.planning.reading import headline
-from lastswitch.planning.ruled.compiled import all_counters, round_events
+from lastswitch.planning.diagrams.shared import all_counters, round_events
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.planning.ruled.solve import solved
-from lastswitch.planning.ruled.tables import tabulated
+from lastswitch.planning.diagrams.tables import tabulated
 from lastswitch.rules import Rule, Violation, violations
 
 

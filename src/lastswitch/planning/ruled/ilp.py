@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.planning.machines import Machines
-from lastswitch.planning.ruled.compiled import Compiled
+from lastswitch.planning.diagrams.diagram import Diagram, Model
+from lastswitch.planning.diagrams.minimise import minimal
 from lastswitch.planning.ruled.playing import RoundsPlayed
 
 #: What HiGHS' answer may miss by, in pays.
@@ -28,17 +28,17 @@ class Flow:
     Examples
     --------
     >>> from lastswitch.planning.problem import BlockProblem
-    >>> from lastswitch.planning.ruled.compiled import compiled
+    >>> from lastswitch.planning.diagrams.shared import ruled_model
     >>> from lastswitch.planning.ruled.problem import RuledProblem
     >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
-    >>> Flow(compiled(RuledProblem(block, plays=(0, 1)))).cost.shape
+    >>> Flow(ruled_model(RuledProblem(block, plays=(0, 1)))).cost.shape
     (23,)
     """
 
-    def __init__(self, problem: Compiled) -> None:
-        machines = problem.machines
-        assert machines is not None
-        self.problem, self.machines = problem, machines
+    def __init__(self, problem: Model) -> None:
+        machines, shared = minimal(problem.arms), problem.shared
+        assert machines is not None and shared is not None
+        self.problem, self.machines, self.shared = problem, machines, shared
         self.rows: list[IntArray] = []
         self.columns: list[IntArray] = []
         self.values: list[FloatArray] = []
@@ -51,19 +51,19 @@ class Flow:
         self.head = np.concatenate([machines.idle[idle], machines.nxt]).astype(np.int64)
         self.n_idle = len(idle)
         self.pulls = np.arange(len(idle), len(self.tail))
-        self.kind = machines.who.astype(np.int64)
+        self.kind = machines.label.astype(np.int64)
         self.slot = slot[source]
         gain = np.concatenate([np.zeros(len(idle)), machines.gain])
         last = machines.lo[-1]
         ends = slot[self.head] == problem.length
         gain[ends] += machines.final[self.head[ends] - last]
-        m = problem.monitors
+        m = shared
         state, event = np.nonzero(m.after >= 0)
         self.n_arms_moves, silent = len(self.tail), problem.length
-        self.cost = np.concatenate([gain, m.pay[state, event], np.full(silent, problem.silence)])
+        self.cost = np.concatenate([gain, m.pay[state, event], np.full(silent, shared.silence)])
         self._arm_rows()
         self._monitor_rows(state, event)
-        least, most = problem.plays
+        least, most = shared.plays
         units = _visitors(machines)[self.tail]
         self.upper = np.concatenate(
             [units, np.ones(len(state)), np.full(silent, float(most - least))]
@@ -83,7 +83,7 @@ class Flow:
 
     def _arm_rows(self) -> None:
         """Add rows: flow out of a state less flow into it is what begins there; plays a round."""
-        machines, problem = self.machines, self.problem
+        machines, problem, shared = self.machines, self.problem, self.shared
         begins = np.bincount(machines.root, minlength=len(machines.idle)).astype(float)
         before_end = np.flatnonzero(_slots(machines) < problem.length)
         rank = np.full(len(machines.idle), -1)
@@ -101,12 +101,12 @@ class Flow:
             np.concatenate([self.slot, np.arange(problem.length)]),
             np.concatenate([self.pulls, silent]),
             np.ones(len(self.pulls) + problem.length),
-            np.full(problem.length, float(problem.plays[1])),
+            np.full(problem.length, float(shared.plays[1])),
         )
 
     def _monitor_rows(self, state: IntArray, event: IntArray) -> None:
         """Add rows: monitors' flow is kept, and they hear what the arms say."""
-        m, problem = self.problem.monitors, self.problem
+        m, problem = self.shared, self.problem
         moves = self.n_arms_moves + np.arange(len(state))
         length = problem.length
         slot_of, whose = np.zeros(len(m.after), np.int64), np.zeros(len(m.after), np.int64)
@@ -128,7 +128,7 @@ class Flow:
             begins,
         )
         for letter, plays in ((0, event % m.base), (1, event // m.base)):
-            said = problem.watch // m.base if letter else problem.watch % m.base
+            said = m.watch // m.base if letter else m.watch % m.base
             for k in range(len(m)):
                 if not said[:, k].any():
                     continue
@@ -161,7 +161,7 @@ class Flow:
 
 
 def solve(
-    problem: Compiled, *, gap: float = 0.0, time_limit: float | None = None
+    problem: Model, *, gap: float = 0.0, time_limit: float | None = None
 ) -> tuple[RoundsPlayed | None, float]:
     """Solve the program; return the best schedule found, if any, and a bound.
 
@@ -171,16 +171,16 @@ def solve(
     --------
     >>> from lastswitch import rules as r
     >>> from lastswitch.planning.problem import BlockProblem
-    >>> from lastswitch.planning.ruled.compiled import compiled
+    >>> from lastswitch.planning.diagrams.shared import ruled_model
     >>> from lastswitch.planning.ruled.problem import RuledProblem
     >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
-    >>> solve(compiled(RuledProblem(block, rules=[r.never(1, [1])], plays=(0, 1))))[0]
+    >>> solve(ruled_model(RuledProblem(block, rules=[r.never(1, [1])], plays=(0, 1))))[0]
     ((0,), (), (0,))
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
-    if problem.machines is None:
+    if minimal(problem.arms) is None:
         return None, -np.inf
     began = time.perf_counter()
     flow = Flow(problem)
@@ -205,7 +205,7 @@ def solve(
     return rounds, bound + ACCURACY * max(1.0, abs(bound)) if np.isfinite(bound) else bound
 
 
-def _visitors(machines: Machines) -> FloatArray:
+def _visitors(machines: Diagram) -> FloatArray:
     """Return how many arms can be in each state."""
     reached = np.zeros((len(machines.idle), len(machines.root)), np.bool_)
     reached[machines.root, np.arange(len(machines.root))] = True
@@ -220,7 +220,7 @@ def _visitors(machines: Machines) -> FloatArray:
     return visitors
 
 
-def _slots(machines: Machines) -> IntArray:
+def _slots(machines: Diagram) -> IntArray:
     """Return the round of each state."""
     slot = np.empty(len(machines.idle), np.int64)
     for t, (low, high) in enumerate(zip(machines.lo, machines.hi, strict=True)):

@@ -16,7 +16,7 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.errors import InfeasibleError, RuleError
-from lastswitch.planning.arm_states import arm_states
+from lastswitch.planning.diagrams.arm_states import arm_states
 from lastswitch.planning.clock import OutOfTime
 from lastswitch.planning.frequency import average_bound
 from lastswitch.planning.ruled.counters import Counter, counters_of

@@ -14,17 +14,18 @@ from lastswitch._progress import Progress, Report
 from lastswitch.bandit import checked_rules
 from lastswitch.errors import InfeasibleError, PlanError, RuleError, UndecidedError
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.plan import Plan
-from lastswitch.planning.ruled import brute_force, ilp, search
-from lastswitch.planning.ruled.compiled import compiled
+from lastswitch.planning.plan import Plan, Solution
+from lastswitch.planning.certified import solve_model
+from lastswitch.planning.clock import Clock
+from lastswitch.planning.diagrams.shared import ruled_model
+from lastswitch.planning.ruled import brute_force, ilp
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.problem import RuledProblem
-from lastswitch.planning.ruled.search import Answer
+from lastswitch.planning.search import stages
 from lastswitch.rules.records import Counting
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
-    from lastswitch.planning.clock import Clock
     from lastswitch.rules import Rule
 
 
@@ -52,7 +53,7 @@ def plan_ruled(
     ((0,), (), (0,))
     """
     if solver == "certified":
-        search.ready()  # compiling is no part of the plan's seconds
+        stages.ready_to_share()  # compiling is no part of the plan's seconds
     began = time.perf_counter()
     answer = solved(
         problem,
@@ -85,7 +86,7 @@ def solved(
     start: RoundsPlayed | None = None,
     prices: object = None,
     progress: Report | None = None,
-) -> Answer:
+) -> Solution:
     """Return the best schedule found and a bound, or that there is none."""
     if solver == "relaxation":
         raise PlanError(
@@ -94,25 +95,24 @@ def solved(
         )
     if solver == "brute-force":
         rounds, bound = brute_force.solve(problem, time_limit=time_limit)
-        return Answer(rounds, bound)
+        return Solution(rounds or (), bound)
     began = time.perf_counter()
-    arms = compiled(problem)
+    arms = ruled_model(problem)
     if time_limit is not None:
         time_limit = max(time_limit - (time.perf_counter() - began), 1e-3)
     if solver == "ilp":
         rounds, bound = ilp.solve(arms, gap=gap, time_limit=time_limit)
-        return Answer(rounds, bound)
-    return search.solve(
+        return Solution(rounds or (), bound)
+    return solve_model(
         arms,
         gap=gap,
-        time_limit=time_limit,
-        progress=progress,
+        clock=Clock(time_limit, progress),
         start=start,
         prices=prices,  # type: ignore[arg-type]
     )
 
 
-def plan_of(problem: RuledProblem, answer: Answer, solver: str, seconds: float) -> Plan:
+def plan_of(problem: RuledProblem, answer: Solution, solver: str, seconds: float) -> Plan:
     """Return the Plan of a solver's answer, its schedule evaluated by definition."""
     assert answer.rounds is not None
     value, bound = problem.value(answer.rounds), answer.bound
