@@ -111,63 +111,47 @@ def joint(sharing: Sharing, one: Machine, other: Machine, outside: BoolArray) ->
     ``outside[m]`` says whether other machines, too, say anything to automaton ``m``.
     """
     n, size = len(sharing.plays), len(one.members)
+    first, second = (np.array([-1, *machine.pulled]) for machine in (one, other))
+    plays, heard = (
+        (_with_idle(table)[first][:, None] + _with_idle(table)[second])
+        for table in (sharing.plays, sharing.heard)
+    )
+    needs = _with_idle(sharing.need)  # idling needs that nothing is heard
+    need = np.where(one.inside, needs[first][:, None], -1)
+    need = np.where(other.inside, needs[second], need)
+    # Others must be able to add what is missing from what is heard to what is needed.
+    most = np.where(outside, (sharing.most - plays)[:, :, None], 0)
+    fits = plays <= sharing.most
+    for wanted, said in zip(divmod(need, sharing.base), divmod(heard, sharing.base), strict=True):
+        possible = (said <= wanted) & (wanted - said <= most)  # a play may say both letters
+        fits &= (possible | (need < 0)).all(axis=2)
+    fits[0, 0] = False
+    a, b = np.nonzero(fits)
+    labels = n + np.arange(len(a))
     together = np.full((n + 1, n + 1), -1, np.int64)
     together[0, 0] = 0  # idling together is no label, and always possible
-    pulled: dict[int, tuple[int, ...]] = {}
-    tables: list[tuple[int, IntArray, IntArray, IntArray]] = []
-    nothing = np.zeros_like(sharing.coefficient[:, 0])
-    for a in (-1, *one.pulled):
-        for b in (-1, *other.pulled):
-            plays, heard, said = 0, np.zeros(len(one.inside), np.int64), nothing
-            need = np.where(one.inside | other.inside, 0, -1)
-            for label, machine in ((a, one), (b, other)):
-                if label >= 0:
-                    plays += int(sharing.plays[label])
-                    heard = heard + sharing.heard[label]
-                    said = said + sharing.coefficient[:, label]
-                    need = np.where(machine.inside, sharing.need[label], need)
-            if (a, b) == (-1, -1) or not _possible(sharing, plays, heard, need, outside):
-                continue
-            label = n + len(tables)
-            together[a + 1, b + 1] = label
-            tables.append((plays, heard, need, said))
-            theirs = tuple(size + member for member in other.pulled.get(b, ()))
-            pulled[label] = one.pulled.get(a, ()) + theirs
+    together[first[a] + 1, second[b] + 1] = labels
+    pulled = {}
+    for label, x, y in zip(labels.tolist(), first[a].tolist(), second[b].tolist(), strict=True):
+        theirs = tuple(size + member for member in other.pulled.get(y, ()))
+        pulled[label] = one.pulled.get(x, ()) + theirs
+    said = _with_idle(sharing.coefficient.swapaxes(0, 1))
+    coefficient = (said[first[a]] + said[second[b]]).swapaxes(0, 1)
+    more = sharing._replace(
+        plays=np.concatenate([sharing.plays, plays[a, b]]),
+        heard=np.concatenate([sharing.heard, heard[a, b]]),
+        need=np.concatenate([sharing.need, need[a, b]]),
+        coefficient=np.ascontiguousarray(
+            np.concatenate([sharing.coefficient, coefficient], axis=1)
+        ),
+    )
     machine = Machine(one.members + other.members, one.inside | other.inside, pulled)
-    return Joint(machine, together, _with_labels(sharing, tables))
+    return Joint(machine, together, more.fresh())
 
 
-def _possible(
-    sharing: Sharing, plays: int, heard: IntArray, need: IntArray, outside: BoolArray
-) -> bool:
-    """Tell whether others can add what is missing from what is heard to what is needed."""
-    if plays > sharing.most:
-        return False
-    for m in np.flatnonzero(need >= 0).tolist():
-        letters = zip(
-            divmod(int(heard[m]), sharing.base), divmod(int(need[m]), sharing.base), strict=True
-        )
-        missing = [wanted - said for said, wanted in letters]
-        most = sharing.most - plays if outside[m] else 0
-        if min(missing) < 0 or max(missing) > most:  # a play may say both letters
-            return False
-    return True
-
-
-def _with_labels(
-    sharing: Sharing, tables: list[tuple[int, IntArray, IntArray, IntArray]]
-) -> Sharing:
-    """Return the same with more labels behind the others."""
-    if not tables:
-        return sharing.fresh()
-    plays, heard, need, said = (np.array(part) for part in zip(*tables, strict=True))
-    coefficient = [sharing.coefficient, said.swapaxes(0, 1)]
-    return sharing._replace(
-        plays=np.concatenate([sharing.plays, plays]),
-        heard=np.concatenate([sharing.heard, heard]),
-        need=np.concatenate([sharing.need, need]),
-        coefficient=np.ascontiguousarray(np.concatenate(coefficient, axis=1)),
-    ).fresh()
+def _with_idle(table: IntArray) -> IntArray:
+    """Return a table by label with a last row of zeros: that of idling, label -1."""
+    return np.concatenate([table, np.zeros((1, *table.shape[1:]), table.dtype)])
 
 
 @hot

@@ -118,7 +118,9 @@ class Search:
         params = self.params
         relaxation, width = self._begin(price)
         single, d = None, relaxation.diagram.length
-        while self.model.shared is None and width * d**3 < params.hard_from:
+        if self.model.shared is not None:
+            return self._go_on(*self._widen(relaxation, width))
+        while width * d**3 < params.hard_from:
             relaxation.prices.slow_down(params.more_theta)
             self._descend(relaxation, params.more_steps)
             if width * d * len(relaxation.machines) >= params.pair_from:
@@ -128,11 +130,24 @@ class Search:
             width *= params.widen
         self._go_on(single or relaxation, width)
 
+    def _widen(self, relaxation: Relaxation, width: int) -> tuple[Relaxation, int]:
+        """Return what shared automata begin with: prices of a bundle, and passes as they are cheap.
+
+        These prove most problems.
+        """
+        relaxation = self.main = self._bundled(relaxation)
+        self._beam(relaxation, self.params.seed_width)
+        while self._pass(relaxation, width) < self.params.shared_hard_from:
+            width *= self.params.widen
+            self._descend(relaxation, self.params.more_steps)
+        return relaxation, width * self.params.widen
+
     def _go_on(self, relaxation: Relaxation, width: int) -> None:
         """Better prices, better schedules and a growing merge, then a wider beam, for ever."""
         params, d, clock, best = self.params, relaxation.diagram.length, self.clock, self.best
-        self._load(stages.ready_to_grow)
-        relaxation = self.main = self._bundled(relaxation)
+        if self.model.shared is None:
+            self._load(stages.ready_to_grow)
+            relaxation = self.main = self._bundled(relaxation)
         self.guide = relaxation.prices.price.copy(), relaxation.arm_usage()
         self.plan_anew(relaxation)
         most = min(params.merge_most, params.most_memory // PAIR_BYTES)
@@ -196,15 +211,19 @@ class Search:
             if known == (best.value, best.bound):
                 return
 
-    def _pass(self, relaxation: Relaxation, width: int) -> None:
-        """Run a beam as wide as memory allows, and delete what it showed to be hopeless."""
+    def _pass(self, relaxation: Relaxation, width: int) -> int:
+        """Run a beam as wide as memory allows, and delete what it showed to be hopeless.
+
+        Return how much work the beam was.
+        """
         widest = self._widest(relaxation)
-        self._beam(relaxation, min(width, widest))
+        work = self._beam(relaxation, min(width, widest)).work
         if width >= widest:
             if not self.best.answered and self.model.shared is None:
                 raise ProblemError("no block was found that gives every round to one arm.")
             raise Done
         self._reduce(relaxation)
+        return work
 
     def _widest(self, relaxation: Relaxation) -> int:
         """Return how wide a beam memory allows."""
