@@ -77,6 +77,8 @@ class Bundle(Prices):
         m, d = self.diagram, self.diagram.length
         params, descent = self.params, self.descent
         n = int(np.clip(len(m.idle) // params.states_per_cut, *params.cuts))
+        if self.sharing is not None:  # letters have prices, too
+            n = params.cuts[1]
         self._cuts = room_for(len(descent.price), len(m.root) * d, n)
         self._memo = np.array([0.0, 0.0, 0.0, np.inf, 0.0, 0.0])
         self._centre = Centre(descent.price, descent.trial, descent.worth, self._memo)

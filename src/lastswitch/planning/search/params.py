@@ -57,8 +57,9 @@ class SearchParams:
     hard_from
         The width of the beam times the third power of the slots from which on everything below is
         tried: the longer the block, the less a wider beam proves.
-    shared_hard_from
-        With shared automata that is the work of a pass from which on it is.
+    shared_hard_from, shared_steps
+        With shared automata that is the work of a pass from which on it is; and the steps before
+        each pass.
     bundle_steps, bundle_tolerance
         Steps of the bundle method to begin with, and the share of the gap below which what they
         still promise is nothing.
@@ -161,6 +162,7 @@ class SearchParams:
     pair_theta: float = 0.5
     hard_from: int = 200_000_000
     shared_hard_from: int = 4_000_000
+    shared_steps: int = 100
     bundle_steps: int = 100
     bundle_tolerance: float = 3e-3
     states_per_cut: int = 250

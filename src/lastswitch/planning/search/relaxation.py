@@ -26,6 +26,9 @@ from lastswitch.planning.search.shared_beam import SharedBeam, most_moves
 if TYPE_CHECKING:
     from lastswitch.planning.ruled.playing import RoundsPlayed
 
+#: A merge of shared automata is undone if it brings the bound less than this share closer, times
+#: how much it makes the diagram grow, and less than that one.
+LEAST_GAIN, MOST_GAIN = 0.03, 0.2
 #: Labels that a merge may have, at most.
 MOST_LABELS = 2_000
 _NONE = np.empty(0, np.bool_)
@@ -90,6 +93,7 @@ class Relaxation:
         self.prices, self.machines, self.alike, self.target = prices, machines, alike, target
         self.slack = math.inf  # from the bound down to the floor when arcs were last deleted
         self.settled = -math.inf
+        self.grown = False  # whether its last merge cost more than it was worth
 
     @property
     def diagram(self) -> Diagram:
@@ -129,6 +133,22 @@ class Relaxation:
         copy.prices = self.prices.again(self.diagram, kind=Bundle)
         copy.target = target
         return copy
+
+    def state(self) -> tuple[Prices, list[Machine], IntArray]:
+        """Return what :meth:`restore` takes to undo merges."""
+        return self.prices, list(self.machines), self.alike.copy()
+
+    def restore(self, state: tuple[Prices, list[Machine], IntArray]) -> None:
+        """Undo merges that were worth less than they cost; there are no more from here on."""
+        self.prices, self.machines, self.alike = state
+        self.slack, self.grown = math.inf, True
+
+    def outgrew(self, state: tuple[Prices, list[Machine], IntArray], floor: float) -> bool:
+        """Whether the last merge lowered the bound by less than it makes everything else slower."""
+        before = state[0]
+        lowered = before.bound - self.prices.bound
+        growth = self.diagram.size / before.diagram.size
+        return lowered < min(LEAST_GAIN * growth, MOST_GAIN) * (before.bound - floor)
 
     def reduced(
         self, floor: float, pause: Pause | None, rounding: float | None

@@ -139,7 +139,6 @@ class Search:
         self._beam(relaxation, self.params.seed_width)
         while self._pass(relaxation, width) < self.params.shared_hard_from:
             width *= self.params.widen
-            self._descend(relaxation, self.params.more_steps)
         return relaxation, width * self.params.widen
 
     def _go_on(self, relaxation: Relaxation, width: int) -> None:
@@ -217,6 +216,8 @@ class Search:
         Return how much work the beam was.
         """
         widest = self._widest(relaxation)
+        if self.model.shared is not None:  # letters have prices, too, which takes more steps
+            self._descend(relaxation, self.params.shared_steps)
         work = self._beam(relaxation, min(width, widest)).work
         if width >= widest:
             if not self.best.answered and self.model.shared is None:
@@ -452,7 +453,7 @@ class Search:
     def _grow(self, relaxation: Relaxation, limit: int) -> None:
         """Take one machine after the other into a merge, as long as ``limit`` pairs will do."""
         params = self.params
-        while len(relaxation.machines) > 1:
+        while len(relaxation.machines) > 1 and not relaxation.grown:
             value = self.best.value
             # Most targets take so long that the next one should know of a better schedule.
             targeting = relaxation.target > -math.inf and not self.large
@@ -464,12 +465,16 @@ class Search:
             rivals = relaxation.rivals(floor, limit)
             if rivals is None:
                 return
+            before = relaxation.state()
             try:
                 self._merge(relaxation, *rivals)
             except merge.TooLarge:
                 self.check()
                 return
             self._shrink(relaxation)
+            if self.model.shared is not None and relaxation.outgrew(before, self.floor_of(relaxation)):
+                relaxation.restore(before)
+                return
 
     def _shrink(self, relaxation: Relaxation) -> None:
         """Improve the prices after a merge, deleting arcs as soon as that is worth it."""
