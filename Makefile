@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce studio test test-engines test-service lint format signatures bench docs clean
+.PHONY: help reproduce studio test fuzz test-engines test-service lint format signatures bench docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -43,6 +43,9 @@ studio: $(VENV)/.has-serve $(VENV)/.has-logs  ## the service and its page on a d
 
 test: $(VENV)/.has-test  ## every test that needs no cluster engine
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+fuzz: $(VENV)/.has-test  ## random problems against plain references, a minute for each kind
+	PYTHONPATH=tests $(BIN)/python -W ignore -m fuzz
 
 test-engines: $(VENV)/.has-engines  ## tests on real Ray, Dask and Spark
 	$(BIN)/python -m pytest -q -m engines --disable-warnings tests

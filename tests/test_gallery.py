@@ -54,7 +54,7 @@ def test_every_script_has_its_picture_in_the_gallery(path):
 def test_the_ruled_day_is_proven_and_some_rules_cost_nothing():
     """The picture's title says proven; its bars show both kinds of rules."""
     names = script("ruled_radio")
-    plan = ls.plan_block(names["RADIO"], names["SLOTS"], rules=names["RULES"])
+    plan = ls.plan_block(names["RADIO"], names["ROUNDS"], rules=names["RULES"])
     assert plan.optimal
     costs = [report.most for report in plan.explain().rules]
     assert any(cost > 0 for cost in costs)

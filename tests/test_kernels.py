@@ -1,4 +1,4 @@
-"""Kernels that make no array: brackets mean what they mean in Python, none reads outside."""
+"""The one way this package compiles: what it leaves out, and that no kernel leaves its arrays."""
 
 from __future__ import annotations
 
@@ -11,92 +11,44 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lastswitch import _kernels
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 
 
-def _bare_checked(function: Any) -> Any:
-    """Compile as :func:`bare`, with every place checked."""
-    return numba.njit(nogil=True, boundscheck=True, **_kernels._BARE)(function)
+def doubled(numbers: Any) -> float:
+    """Add numbers up, twice."""
+    total = 0.0
+    for k in range(len(numbers)):
+        total += inlined(numbers, k) + called(numbers, k)
+    return total
 
 
-def rotate(vector: Any, matrix: Any, cube: Any, one: Any, two: Any, three: Any) -> float:
-    """Read and write in all the ways kernels do."""
-    total, row = 0.0, matrix[one]
-    for k in range(len(row)):
-        total += row[k] * vector[k]
-    slab = cube[one, two]
-    slab[0] += 1.0
-    cube[one, two, three] -= vector[two]
-    matrix[one, two], matrix[one, 0] = matrix[one, 0], matrix[one, two] + cube[0, 1, three]
-    vector[1:] = total
-    vector[0] += cube[one, two, three]
-    vector[three] = vector[0] if vector[three] > 0.0 else 2.0 * vector[three]
-    pair = one, two
-    one = 2 - one
-    total += matrix[pair] - 3.0 * matrix[one, two]
-    return total + vector[three] + matrix[two, one]
+@jit(inline=True)
+def inlined(numbers: Any, k: int) -> float:
+    """Return a number, in the caller's loop."""
+    return float(numbers[k])
 
 
-compiled = bare(rotate)
-places = st.integers(0, 2)
+@jit(inner=True)
+def called(numbers: Any, k: int) -> float:
+    """Return a number, by a call."""
+    return float(numbers[k - len(numbers)])
 
 
-@given(one=places, two=places, three=places, seed=st.integers(0, 99))
-@pytest.mark.parametrize("whole", [np.int64, np.int32, np.uint64])
-@pytest.mark.parametrize("layout", ["C", "F", "strided"])
-def test_brackets_mean_what_they_mean_in_python(
-    layout: str, whole: Any, one: int, two: int, three: int, seed: int
-) -> None:
-    """Entries, rows and slices, of arrays whose entries follow each other or not."""
-
-    def arrays() -> list[Any]:
-        rng = np.random.default_rng(seed)
-        given = [rng.normal(size=(3,) * axes) for axes in (1, 2, 3)]
-        if layout == "F":
-            return [np.asfortranarray(array) for array in given]
-        if layout == "strided":
-            return [np.repeat(array, 2, axis=0)[::2] for array in given]
-        return given
-
-    at = whole(one), whole(two), whole(three)
-    plain, fast = arrays(), arrays()
-    assert compiled(*fast, *at) == pytest.approx(rotate(*plain, *at), rel=1e-12)
-    for mine, theirs in zip(fast, plain, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+@pytest.mark.parametrize("makes_arrays", [False, True])
+def test_kernels_that_call_and_copy_others(makes_arrays: bool) -> None:
+    """A place before the first counts from the end, as everywhere in Python."""
+    numbers = np.arange(5.0)
+    assert jit(makes_arrays=makes_arrays)(doubled)(numbers) == 20.0
 
 
-def test_a_kernel_that_reads_outside_is_caught_when_places_are_checked() -> None:
-    """The control of the next test: a place before the first, or behind the last, is an error."""
-
-    def second(array: Any, place: int) -> float:
-        return float(array[place, 1])
-
-    def write(array: Any, place: int) -> None:
-        array[place, 1] = 0.0
-
-    matrix = np.arange(6.0).reshape(3, 2)
-    assert _bare_checked(second)(matrix, 2) == 5.0
-    for kernel in map(_bare_checked, (second, write)):
-        for place in (-1, 3):
-            with pytest.raises(IndexError, match="out of bounds"):
-                kernel(matrix, place)
-
-
-def test_what_must_not_be_written_is_not() -> None:
-    """A kernel for arrays that are read only does not compile if it writes."""
-
-    def write(array: Any, place: int) -> None:
-        array[place] = 0.0
-
-    frozen = np.ones(3)
-    frozen.flags.writeable = False
-    with pytest.raises(numba.TypingError, match="readonly"):
-        _bare_checked(write)(frozen, 1)
-    assert frozen.min() == 1.0
+def test_options_that_numba_does_not_have_are_left_out() -> None:
+    """Undocumented ones are asked for by name; kernels without any of them do the same."""
+    assert _kernels._PLAIN == {"_nrt": False}
+    assert _kernels._understood(_nrt=False, no_such_option=1) == {"_nrt": False}
+    plain = {"nogil": True, "error_model": "numpy"}
+    assert numba.njit(**plain)(doubled)(np.arange(5.0)) == 20.0
 
 
 PLANS = """
@@ -124,7 +76,7 @@ print("inside")
 
 def test_no_kernel_reads_outside_its_arrays(tmp_path: Path) -> None:
     """Plans with rules and without, of blocks and cycles, with every place checked."""
-    checked = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    checked = os.environ | {"NUMBA_BOUNDSCHECK": "1", "LASTSWITCH_CACHE_DIR": str(tmp_path)}
     ran = subprocess.run(
         [sys.executable, "-c", PLANS], env=checked, capture_output=True, text=True, timeout=300
     )

@@ -132,10 +132,3 @@ def test_a_name_no_file_can_have_is_refused(tmp_path, name):
     with pytest.raises(FileError, match="cannot write"):
         write_atomic(tmp_path / name, "text")
     assert not list(tmp_path.iterdir())
-
-
-def test_atomic_writes_are_as_readable_as_any_other_file(tmp_path):
-    """A file written whole has the permissions the user's settings give to new files."""
-    (tmp_path / "plain.txt").write_text("a")
-    written = write_atomic(tmp_path / "atomic.txt", "a")
-    assert written.stat().st_mode == (tmp_path / "plain.txt").stat().st_mode

@@ -43,11 +43,11 @@ def draw_rows(axes: Axes, bandit: ls.Bandit, rows: dict[str, list[int]]) -> None
     for height, (name, block) in enumerate(reversed(rows.items())):
         settled = ls.state_after(bandit.start(), block * 3)
         pays = ls.block_pays(bandit, block, settled)
-        for slot, (arm, pay) in enumerate(zip(block, pays, strict=True)):
+        for t, (arm, pay) in enumerate(zip(block, pays, strict=True)):
             axes.add_patch(
-                Rectangle((slot + 0.04, height + 0.12), 0.92, 0.6, color=colour(arm), alpha=0.88)
+                Rectangle((t + 0.04, height + 0.12), 0.92, 0.6, color=colour(arm), alpha=0.88)
             )
-            middle = slot + 0.5
+            middle = t + 0.5
             axes.text(middle, height + 0.5, bandit.names[arm], ha="center", color="white", size=8)
             axes.text(middle, height + 0.24, f"{pay:.2f}", ha="center", color="white", size=7.5)
         label = f"{name}: {pays.mean():.3f} a round"
@@ -78,10 +78,10 @@ def landing(*, narrow: bool) -> Figure:
     return figure
 
 
-#: Prices of the worked example, and the slots arms A and B would take at them.
+#: Prices of the worked example, and the rounds arms A and B would take at them.
 PRICING = [
-    ((0, 0, 0, 0), (0, 3), (0, 1, 2, 3), "24: slots 1 and 4 wanted twice"),
-    ((3, 0, 0, 3), (0, 2), (1, 2), "19: slot 3 twice, slot 4 never"),
+    ((0, 0, 0, 0), (0, 3), (0, 1, 2, 3), "24: rounds 1 and 4 wanted twice"),
+    ((3, 0, 0, 3), (0, 2), (1, 2), "19: round 3 twice, round 4 never"),
     ((3, 1, 1, 3), (0, 3), (1, 2), "18: a block, and nothing is better"),
 ]
 
@@ -92,17 +92,17 @@ def pricing() -> Figure:
         figure = Figure(figsize=(7.4, 3.4), layout="constrained")
         axes = figure.subplots()
         for height, (prices, first, second, verdict) in enumerate(reversed(PRICING)):
-            for slot, price in enumerate(prices):
-                takers = (slot in first) + (slot in second)
+            for t, price in enumerate(prices):
+                takers = (t in first) + (t in second)
                 edge = INK if takers == 1 else colour(1)
                 axes.add_patch(
-                    Rectangle((slot, height), 0.94, 0.78, fill=False, edgecolor=edge, lw=1.4)
+                    Rectangle((t, height), 0.94, 0.78, fill=False, edgecolor=edge, lw=1.4)
                 )
-                axes.text(slot + 0.08, height + 0.56, f"price {price}", size=8, color=MUTED)
+                axes.text(t + 0.08, height + 0.56, f"price {price}", size=8, color=MUTED)
                 for arm, (name, taken) in enumerate((("A", first), ("B", second))):
-                    if slot in taken:
+                    if t in taken:
                         axes.text(
-                            slot + 0.32 + 0.32 * arm,
+                            t + 0.32 + 0.32 * arm,
                             height + 0.16,
                             name,
                             size=13,
@@ -110,8 +110,8 @@ def pricing() -> Figure:
                             color=colour(2 * arm),
                         )
             axes.text(4.1, height + 0.3, f"bound {verdict}", size=9.5, color=INK)
-        for slot in range(4):
-            axes.text(slot + 0.47, len(PRICING) + 0.02, f"slot {slot + 1}", ha="center", size=9)
+        for t in range(4):
+            axes.text(t + 0.47, len(PRICING) + 0.02, f"round {t + 1}", ha="center", size=9)
         axes.set_xlim(0, 7.4)
         axes.set_ylim(-0.05, len(PRICING) + 0.2)
         axes.axis("off")

@@ -15,7 +15,7 @@ import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch.drawing import FAINT, INK, MUTED, colour, house_style, save_figure
 
-SLOTS, APART = 24, 3
+ROUNDS, APART = 24, 3
 
 
 def song(top: float, pace: float) -> ls.Curve:
@@ -68,9 +68,9 @@ def calendar(axes, plan: ls.Plan) -> None:
                 )
     axes.set_yticks(range(RADIO.n_arms), RADIO.names)
     axes.set_ylim(RADIO.n_arms - 0.4, -0.6)
-    axes.set_xlim(-0.6, SLOTS - 0.4)
-    axes.set_xticks(range(0, SLOTS, 2))
-    axes.set_xlabel(f"slot ({APART}: an artist again after just as many slots as the rule asks)")
+    axes.set_xlim(-0.6, ROUNDS - 0.4)
+    axes.set_xticks(range(0, ROUNDS, 2))
+    axes.set_xlabel(f"round ({APART}: an artist again after just as many rounds as the rule asks)")
     axes.grid(False)
     axes.tick_params(length=0)
     axes.spines[["left", "bottom"]].set_visible(False)
@@ -95,7 +95,7 @@ def prices(axes, plan: ls.Plan) -> None:
 
 def draw() -> Figure:
     """Draw the day and the rules' prices."""
-    plan = ls.plan_block(RADIO, SLOTS, rules=RULES)
+    plan = ls.plan_block(RADIO, ROUNDS, rules=RULES)
     with house_style():
         figure = Figure(figsize=(11, 6.4), layout="constrained")
         above, below = figure.subfigures(2, 1, height_ratios=[1.5, 1])

@@ -8,7 +8,7 @@ from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch._kernels import jit
 
 
-@jit
+@jit(makes_arrays=True)
 def entry(
     tau: int, rest_from: int, rest_size: int, streak_from: int, streak_size: int, repeats: bool
 ) -> int:
@@ -24,7 +24,7 @@ def entry(
     return rest_from + min(tau, rest_size) - 1
 
 
-@jit
+@jit(makes_arrays=True)
 def pays_of_block(
     values: FloatArray,
     rest_from: IntArray,

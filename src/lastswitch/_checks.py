@@ -25,6 +25,10 @@ _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 _SHORT.maxlevel = 3
 
+#: Pays and costs beyond this size are refused: sums of them, and of what is derived from them, must
+#: not overflow.
+LARGEST = 1e100
+
 
 def shown(value: object) -> str:
     """Return ``value`` as an error shows it: one short line, however large or deep it is.

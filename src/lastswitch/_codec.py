@@ -14,13 +14,16 @@ words ``NaN`` and ``Infinity`` are refused. Formats of another shape (NPZ, Parqu
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import math
 import re
 import tomllib
+import types
+import typing
 import zlib
-from binascii import Error as Base64Error
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -30,7 +33,7 @@ import numpy as np
 
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_path, shown
-from lastswitch.errors import FileError
+from lastswitch.errors import FileError, LastSwitchError
 
 #: What reads each kind of file that is not the one expected.
 LOADERS = {
@@ -41,6 +44,8 @@ _ATOMS = frozenset({str, int, bool, type(None)})
 _NOT_FINITE = ("inf", "-inf", "nan")
 #: What release 0.1 wrote: ``lastswitch-plan-1``, ``lastswitch-policy``, ...
 _OLD = re.compile(r"lastswitch-([a-z]+)(-1)?")
+#: Numbers of a file lie between this and its negative, where every whole one is an int64.
+_TOO_LARGE = 2**62
 #: zlib packs no more than this many bytes into one, whatever they are.
 _DENSEST = 1032
 
@@ -199,7 +204,7 @@ def pack_array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 def unpack_array(data: Mapping[str, Any], where: str) -> np.ndarray[Any, Any]:
     """Return the array :func:`pack_array` packed, never larger than its packed bytes can hold."""
-    try:
+    with rebuilding(where):
         packed, text, shape = data["$array"], data["dtype"], data["shape"]
         dtype = np.dtype(text) if isinstance(text, str) else None
         if dtype is None or dtype.kind not in "biuf":
@@ -213,10 +218,91 @@ def unpack_array(data: Mapping[str, Any], where: str) -> np.ndarray[Any, Any]:
         if len(content) != size:
             raise FileError(f"{where} is damaged: it does not hold the {size} bytes it declares.")
         return np.frombuffer(content, dtype).reshape(shape).astype(dtype.newbyteorder("="))
-    except (KeyError, TypeError, ValueError, OverflowError, Base64Error, zlib.error) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{where} is damaged: its array cannot be read ({error}).") from error
+
+
+def read_arrays(file: Path, kind: str) -> dict[str, np.ndarray[Any, Any]]:
+    """Return every array of an NPZ file, which should be a saved ``kind``."""
+    try:
+        with np.load(file, allow_pickle=False) as held:
+            return {name: held[name] for name in held.files}
+    except FileNotFoundError as error:
+        raise FileError(f"{file} does not exist; check the path.") from error
+    except Exception as error:  # see `rebuilding`: zip, zlib, tokenize, ... each have their own
+        raise FileError(f"{file} is not a saved {kind}, or is damaged: {error!s:.200}.") from error
+
+
+@contextmanager
+def rebuilding(where: str) -> Iterator[None]:
+    """Turn whatever goes wrong while a file's content becomes an object into a ``FileError``.
+
+    Damage reaches any code behind a loader, so no list of exceptions is ever long enough; what
+    was raised stays the cause of the error.
+
+    Examples
+    --------
+    >>> with rebuilding("plan.json"):
+    ...     {}["value"]
+    Traceback (most recent call last):
+    lastswitch.errors.FileError: plan.json is damaged: it lacks its entry 'value'.
+    """
+    try:
+        yield
+    except FileError:
+        raise
+    except LastSwitchError as error:
+        raise FileError(f"{where} is damaged: {error}") from error
+    except KeyError as error:
+        raise FileError(f"{where} is damaged: it lacks its entry {error}.") from error
+    except RecursionError as error:
+        raise FileError(f"{where} is nested too deep; no saved file is.") from error
+    except Exception as error:
+        raise FileError(f"{where} is damaged: {error!r:.300}; load an earlier copy.") from error
+
+
+def typed(kind: Any, value: Any, entry: str = "an entry") -> Any:
+    """Return the value of a file as ``kind``, a type or hint; anything else is a ``FileError``.
+
+    Lists become tuples and tables the dataclass or named tuple they were saved from.
+
+    Examples
+    --------
+    >>> typed(tuple[int, ...], [1, 2])
+    (1, 2)
+    >>> typed(str | None, 5, "'zone'")
+    Traceback (most recent call last):
+    lastswitch.errors.FileError: 'zone' must be str | None, got 5.
+    """
+    origin, options = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any:
+        return value
+    if origin in (typing.Union, types.UnionType):
+        for option in options:
+            try:
+                return typed(option, value, entry)
+            except FileError:
+                continue
+    elif origin is typing.Literal:
+        if isinstance(value, str) and value in options:
+            return value
+    elif origin is tuple and isinstance(value, list):
+        if options[1:] == (Ellipsis,):
+            return tuple(typed(options[0], each, entry) for each in value)
+        if len(options) == len(value):
+            return tuple(map(typed, options, value, [entry] * len(value)))
+    elif dataclasses.is_dataclass(kind) or hasattr(kind, "_fields"):
+        hints = typing.get_type_hints(kind)
+        if isinstance(value, Mapping) and set(value) == set(hints):
+            return kind(**{key: typed(hint, value[key], repr(key)) for key, hint in hints.items()})
+    elif kind is float:
+        if type(value) in (int, float) and -_TOO_LARGE < value < _TOO_LARGE:
+            return float(value)
+    elif kind is int:
+        if type(value) is int and abs(value) < _TOO_LARGE:
+            return value
+    elif kind in (str, bool, type(None)) and type(value) is kind:
+        return value
+    name = getattr(kind, "__name__", None) if origin is None else kind
+    raise FileError(f"{entry} must be {name}, got {shown(value)}.")
 
 
 def to_text(stamped: Mapping[str, Any]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-#: What makes a spreadsheet read a cell as a formula, or look behind what it skips for one.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+#: What makes a spreadsheet read a cell as a formula, or look behind what it skips for one. A text
+#: that has the mark already gets another one, so that taking one off gives every text back.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -28,18 +28,16 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def csv_cell(value: object) -> object:
     """Return ``value`` as a cell; text that would run gets the apostrophe that keeps it text.
 
-    Numbers stay numbers, also those already written out.
+    Its type decides, not its look: an arm called "+0" is no number.
 
     Examples
     --------
-    >>> csv_cell("@SUM(A1)"), csv_cell("-0.5"), csv_cell(-0.5), csv_cell("rock - 50s")
-    ("'@SUM(A1)", '-0.5', -0.5, 'rock - 50s')
+    >>> csv_cell("@SUM(A1)"), csv_cell("+0"), csv_cell(-0.5), csv_cell("rock - 50s")
+    ("'@SUM(A1)", "'+0", -0.5, 'rock - 50s')
     """
     if value is None:
         return ""
-    if not (isinstance(value, str) and value.startswith(_FORMULA)):
-        return value
-    return value if _NUMBER.fullmatch(value) else f"'{value}"
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def _quoted(value: object) -> str:

@@ -5,16 +5,18 @@ Only modules that are loaded on use import this one, so ``import lastswitch`` st
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast, overload
 
 import numba
 import numpy as np
 
-from lastswitch._plain_compiler import PlainCompiler
+from lastswitch._kernel_cache import kept
 
 #: Kernels that make arrays turn the indices of their innermost loops into this: Numba then leaves
 #: out the test for negative ones, which halves the time of a loop that does little else. It has no
@@ -26,53 +28,63 @@ ONE: Any = np.uint64(1)
 whole: Any = np.int64
 
 _LOG = logging.getLogger("lastswitch")
-#: What every kernel is compiled with; none is called from C.
-_OPTIONS: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-}
-#: What those are that other kernels call: their code is part of what the callers keep on disk.
-_INNER: dict[str, Any] = _OPTIONS | {"cache": False, "no_cpython_wrapper": True}
-#: What those are compiled with, besides, that make no array.
-_BARE: dict[str, Any] = {"_nrt": False, "pipeline_class": PlainCompiler}
 _announced: set[str] = set()
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def jit(function: F) -> F:
-    """Compile ``function`` on first use and keep the result on disk for the next process."""
-    return cast(F, numba.njit(**_OPTIONS)(function))
+def _understood(**options: Any) -> dict[str, Any]:
+    """Return those of the options that this Numba has: without them kernels are slower, no more."""
+    target = getattr(numba.njit(lambda: None), "targetdescr", None)
+    known = getattr(target, "options", None)
+    return {name: value for name, value in options.items() if hasattr(known, name)}
 
 
-def inner(function: F) -> F:
-    """Compile ``function`` for other kernels only: without a way in from Python, so sooner."""
-    return cast(F, numba.njit(**_INNER)(function))
+#: What every kernel is compiled with; none is called from C.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"} | _understood(
+    no_cfunc_wrapper=True
+)
+#: Kernels that are called by others only need no way in from Python.
+_INNER = _understood(no_cpython_wrapper=True)
+#: Kernels that make no array count no references to arrays, which can take as long as their work.
+_PLAIN = _understood(_nrt=False)
 
 
-def bare(function: F) -> F:
-    """Compile as :func:`jit`, without counting references to arrays, and sooner.
+@overload
+def jit(function: F) -> F: ...
+@overload
+def jit(
+    *, inner: bool = False, inline: bool = False, makes_arrays: bool = False
+) -> Callable[[F], F]: ...
+def jit(
+    function: F | None = None,
+    *,
+    inner: bool = False,
+    inline: bool = False,
+    makes_arrays: bool = False,
+) -> F | Callable[[F], F]:
+    """Compile a function on first use, and keep the result on disk for the next process.
 
-    For kernels that make no array and take named tuples of them: counting every use of a field
-    would take as long as the work itself. A negative place is none (:mod:`lastswitch._brackets`),
-    and a variable has one type throughout.
+    Parameters
+    ----------
+    function
+        What to compile.
+    inner
+        Other kernels alone call it: it is compiled sooner, and kept as a part of these.
+    inline
+        The same, and it is copied into its callers before they are compiled: for innermost loops,
+        as a call hands over every array in seven words.
+    makes_arrays
+        It makes arrays, which are freed only if references to them are counted.
     """
-    return cast(F, numba.njit(**_OPTIONS | _BARE)(function))
-
-
-def bare_inner(function: F) -> F:
-    """Compile as :func:`inner`, for kernels that are :func:`bare`."""
-    return cast(F, numba.njit(**_INNER | _BARE)(function))
-
-
-def hot(function: F) -> F:
-    """Compile into the :func:`bare` kernels that call it, for their innermost loops.
-
-    A call would hand over every array in a dozen words.
-    """
-    return cast(F, numba.njit(**_INNER | _BARE | {"inline": "always"})(function))
+    if function is None:
+        return functools.partial(jit, inner=inner, inline=inline, makes_arrays=makes_arrays)
+    options = _OPTIONS if makes_arrays else _OPTIONS | _PLAIN
+    if inline:
+        options = options | {"inline": "always"}
+    if inner or inline:
+        return cast(F, numba.njit(**options | _INNER)(function))
+    return cast(F, kept(function, **options))
 
 
 @contextmanager
@@ -113,11 +125,8 @@ def announce(what: str, kernel: Callable[..., Any]) -> None:
 
 
 def _has_cache_file(kernel: Callable[..., Any]) -> bool:
-    """Tell whether an earlier process left compiled code of ``kernel`` on disk."""
+    """Tell whether compiled code of ``kernel`` is there, of this process or an earlier one."""
     if getattr(kernel, "signatures", None):
-        return True  # compiled in this process already
-    try:
-        cache_file = kernel._cache._cache_file  # type: ignore[attr-defined]
-        return bool(cache_file._load_index())
-    except Exception:  # Numba's internals moved: an extra notice harms nobody
-        return False
+        return True
+    folder = getattr(getattr(kernel, "stats", None), "cache_path", None)
+    return folder is not None and any(Path(folder).glob(f"*.{kernel.__qualname__}-*.nbc"))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._checks import check_choice, check_list, check_whole, is_number
+from lastswitch._checks import LARGEST, check_choice, check_list, check_whole, is_number
 from lastswitch._listing import DOZEN, more
 from lastswitch._packed import pack
 from lastswitch._suggest import suggestion
@@ -319,6 +319,26 @@ def checked_rules(
     return tuple(given)
 
 
+def options_of(
+    bandit: Bandit,
+    rules: Iterable[Rule] | None,
+    plays: int | tuple[int, int] | None,
+    silence: float | None,
+) -> tuple[tuple[Rule, ...], tuple[int, int], float]:
+    """Return a caller's rules, plays and silence, checked; the bandit's own where not given.
+
+    Examples
+    --------
+    >>> options_of(Bandit([Curve([1], [0])], plays=(0, 1)), [], None, 0.5)
+    ((), (0, 1), 0.5)
+    """
+    return (
+        bandit.rules if rules is None else checked_rules(rules, bandit.names, bandit.groups),
+        bandit.plays if plays is None else checked_plays(plays, bandit.n_arms),
+        bandit.silence if silence is None else checked_silence(silence),
+    )
+
+
 def checked_plays(plays: int | tuple[int, int], n_arms: int) -> tuple[int, int]:
     """Return how many arms a round plays, as a range.
 
@@ -337,8 +357,11 @@ def checked_plays(plays: int | tuple[int, int], n_arms: int) -> tuple[int, int]:
 
 def checked_silence(silence: float) -> float:
     """Return what an empty place pays."""
-    if not (is_number(silence) and math.isfinite(silence)):
-        raise BanditError(f"silence must be a number, what an empty place pays; got {silence!r}.")
+    if not (is_number(silence) and abs(silence) <= LARGEST):
+        raise BanditError(
+            f"silence must be a number, what an empty place pays, of at most {LARGEST:g} in size; "
+            f"got {silence!r}."
+        )
     return float(silence)
 
 

@@ -168,7 +168,7 @@ def load_plan(path: str | PathLike[str]) -> Plan:
     data = parse_json(read_text(file), str(file))
     try:
         return Plan.from_dict(data)
-    except LastSwitchError as error:
+    except FileError as error:
         raise FileError(f"{file}: {error}") from error
 
 

@@ -1,5 +1,6 @@
 """Proposals, clocks and ranges of rewards: what is asked is not always played, nor every round."""
 
+import json
 import math
 
 import numpy as np
@@ -9,7 +10,17 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.errors import InputTypeError, PolicyError, TellError
-from lastswitch.learning import UCB1, Anytime, FixedCycle, ISICombUCB1, Prior, RotationUCB
+from lastswitch.learning import (
+    UCB1,
+    Anytime,
+    FixedCycle,
+    ISICombUCB1,
+    Policy,
+    Prior,
+    RotationUCB,
+    load_policy,
+)
+from lastswitch.learning.saving import encode
 
 
 def test_a_proposal_moves_nothing_until_it_is_confirmed():
@@ -293,3 +304,84 @@ def test_a_decision_searches_no_farther_after_many_plays(monkeypatch):
         pull = policy.ask(turn % 7)
         policy.tell(pull.id, float(rng.random() < 0.5))
     assert sum(searched) <= 6 * 2000 + 2 * 6
+
+
+@pytest.mark.parametrize("look", ["track", "advance", "enrol", "none"])
+def test_somebody_new_is_enrolled_in_the_round_that_is_proposed(look, tmp_path):
+    """Whoever looks at her before it is confirmed: the file loads, and the books are right."""
+    policy = RotationUCB(3)
+    pull = policy.ask("dora", at=5, confirm=False)
+    {
+        "track": lambda: policy.track("dora"),
+        "advance": lambda: policy.advance("dora", 0),
+        "enrol": lambda: policy.enrol("dora"),
+        "none": lambda: None,
+    }[look]()
+    policy = load_policy(policy.save(tmp_path / "policy.json"))
+    assert policy.proposed == [pull]
+    policy.confirm(pull.id)
+    assert (policy.track("dora").now, pull.tau) == (6, 1)
+    assert policy.pending[pull.arm].sum() == policy.pending.sum() == 1.0
+    policy.tell(pull.id, 1.0)
+    assert policy.pending.sum() == 0.0
+    assert load_policy(policy.save(tmp_path / "policy.json")).track("dora").now == 6
+
+
+@pytest.mark.parametrize("given", [{"at": 4}, {"state": [2, 2, 2]}, {"at": 5, "state": [1, 1, 1]}])
+def test_enrolling_elsewhere_withdraws_the_proposal(given):
+    """It was for another round, or another state; the same ones leave it standing."""
+    policy = RotationUCB(3)
+    policy.ask("dora", at=5, confirm=False)
+    policy.enrol("dora", **given)
+    assert len(policy.proposed) == (given.get("at") == 5)
+
+
+class Refuses(Policy):
+    """Moves its track and draws, and then refuses."""
+
+    def __init__(self, n_arms=2):
+        super().__init__(n_arms, seed=0)
+
+    def choose(self, track, allowed):
+        """Play the first arm, if there is no mask."""
+        track.block, track.at, track.memory = (0, 1), 1, [self.rng.random()]
+        if allowed is None:
+            return 0
+        raise PolicyError("not with a mask")
+
+
+@pytest.mark.parametrize("confirm", [True, False])
+@pytest.mark.parametrize("proposed", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("at", [7, 9])
+def test_a_refused_ask_changes_nothing(confirm, proposed, known, at):
+    """Neither proposals, clocks, who is enrolled nor random numbers."""
+    policy = Refuses()
+    if known:
+        policy.ask("ann")
+    if proposed:
+        policy.ask("ann", at=7, confirm=False)
+    before = json.dumps(encode(policy.snapshot()))
+    with pytest.raises(PolicyError):
+        policy.ask("ann", at=at, allowed=[1], confirm=confirm)
+    assert json.dumps(encode(policy.snapshot())) == before
+    policy.ask("ann", at=at)
+    assert json.dumps(encode(policy.snapshot())) != before
+
+
+def test_no_round_is_so_far_that_it_cannot_be_saved(tmp_path):
+    """The latest there is can be played, rested after, saved and loaded; later ones are refused."""
+    policy = FixedCycle([0, 1], initial=[2**51, -(2**51)])
+    for k in range(3):
+        policy.ask("ann", at=2**51 - 1 + min(k, 1) if k < 2 else None)
+    policy.ask("ann", confirm=False)
+    assert load_policy(policy.save(tmp_path / "policy.json")).track("ann").now == 2**51 + 2
+    for call in (
+        lambda: policy.ask("bob", at=2**51 + 1),
+        lambda: policy.advance("bob", 2**51 + 1),
+        lambda: policy.enrol("bob", at=2**51 + 1),
+        lambda: FixedCycle([0], initial=2**51 + 1),
+    ):
+        with pytest.raises(PolicyError):
+            call()
+    assert "bob" not in policy.subjects

@@ -8,7 +8,7 @@ import pytest
 import lastswitch as ls
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.families import random_bandit
-from lastswitch.instances import blocking, five_arms
+from lastswitch.instances import blocking, five_arms, two_arms
 from lastswitch.learning import (
     RAWUCB,
     UCB1,
@@ -17,6 +17,7 @@ from lastswitch.learning import (
     ExploreThenCommit,
     FrequencyPolicy,
     Lookahead,
+    PurelyPeriodic,
     ThompsonSampling,
 )
 from lastswitch.learning.baselines.frequency_program import solve_program
@@ -107,6 +108,50 @@ def test_rounded_frequencies_earn_their_share_of_monotone_curves(seed):
     best = ls.optimal_average(bandit).value
     earned = [average(bandit, FrequencyPolicy(bandit, seed=s), 500) for s in range(12)]
     assert np.mean(earned) >= SHARE * best
+
+
+SPARED = {
+    **{f"{family} {seed}": (family, seed) for family in ("monotone", "step") for seed in range(4)},
+    "two arms": None,
+    "five arms": None,
+}
+
+
+def spared(name):
+    """Return a bandit with an arm that loses nothing by a play out of turn."""
+    if SPARED[name] is None:
+        return two_arms() if name == "two arms" else five_arms()
+    return with_null_arm(random_bandit(SPARED[name][0], 4, 5, SPARED[name][1]))
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize("name", SPARED)
+def test_rounds_without_a_turn_do_not_cost_the_share(name, runs):
+    """Where some arm loses nothing by filling in, 1 - 1/e of the program is earned on average."""
+    bandit = spared(name)
+    policies = [FrequencyPolicy(bandit, runs=runs, seed=s) for s in range(60)]
+    earned = [average(bandit, policy, 120) for policy in policies]
+    share = SHARE * (1 - 1 / runs if runs > 1 else 1)
+    assert np.mean(earned) >= share * policies[0].bound
+
+
+def test_one_who_explored_keeps_the_share_on_the_two_arms():
+    """After exploring, no seed plays the tired arm where a constant one loses nothing."""
+    bandit, late = two_arms(), []
+    best = ls.optimal_average(bandit).value
+    for seed in range(20):
+        policy = ExploreThenCommit(2, 3000, depth=4, seed=seed, initial=bandit.initial)
+        late.append(ls.simulate(bandit, policy, 3000, seed).expected[-1000:].mean())
+    assert np.mean(late) >= SHARE * best
+    assert min(late) >= 0.5 * best
+
+
+@pytest.mark.parametrize("name", SPARED)
+def test_periods_keep_half_where_an_arm_is_spare(name):
+    """Simchi-Levi et al.: half of the relaxation on curves that never fall."""
+    bandit = spared(name)
+    policy = PurelyPeriodic(bandit)
+    assert average(bandit, policy, 600) >= 0.5 * policy.bound - 1e-2
 
 
 @pytest.mark.parametrize("runs", [2, 4])

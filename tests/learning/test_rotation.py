@@ -9,7 +9,7 @@ import lastswitch as ls
 from lastswitch._random import stream
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.instances import five_arms, two_arms
-from lastswitch.learning import Prior, RotationUCB
+from lastswitch.learning import Prior, RotationUCB, RuledRotationUCB
 from lastswitch.learning.rotation_tables import STREAKS
 from lastswitch.testing import check_policy
 
@@ -361,3 +361,21 @@ def test_a_file_of_before_there_were_kinds_of_curves_is_read():
     assert again.stale
     assert [again.ask().arm for _ in range(30)]
     assert again.kinds.any()
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-12, 1e6, 1e11, 2e12, 1e16, 1e100, 1e306])
+@pytest.mark.parametrize("paid", [0.0, 0.3, 1.0])
+def test_a_prior_of_any_size_is_taken_or_refused_by_name(size, paid):
+    """Counts whose likelihoods no number holds are refused; with all others something is played."""
+    counts = np.full((3, 4), size)
+    prior = Prior(counts, paid * counts, counts, paid * counts)
+    if size > 1e11:
+        with pytest.raises(PolicyError, match="at most 1e\\+12"):
+            RotationUCB(3, prior=prior)
+        return
+    policies = [RotationUCB(3, prior=prior), RuledRotationUCB(3, prior=prior, plays=(0, 2))]
+    for policy in policies:
+        for _ in range(30):
+            for pull in policy.ask_round():
+                policy.tell(pull.id, 1.0)
+        assert np.isfinite(policy.values).all()

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
+from lastswitch.learning.rotation_cycle_search import search_cycle
 from lastswitch.learning.rotation_lookahead import (
     look_ahead,
     look_ahead_reference,
@@ -224,3 +225,18 @@ def test_arms_ask_for_depth_one_by_one(table, seen, price, most, at_once):
         for arm in range(arms)
     ]
     assert asked.tolist() == expected
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e308])
+def test_tables_that_are_no_numbers_do_not_lead_out_of_the_arrays(wrong):
+    """Whatever a table holds, a plan is of arms that may be played."""
+    values, depths = np.full((3, 8), wrong), np.full(3, 4)
+    worth, plan = np.zeros_like(values), np.full(6, -7)
+    price_slots(values, 4, depths, worth)
+    free, cycle = np.array([False, True, True]), np.array([1, 2])
+    for known in (cycle[:0], cycle):
+        keys = state_keys(3, 8)
+        look_ahead(values, worth, 4, depths, np.array([4, 5, 0]), free, keys, 5, known, 0.5, plan)
+        assert set(plan.tolist()) <= {1, 2}
+    known, _ = search_cycle(values, 4, depths, cycle, plan, 0.5, 2.0, np.full(50, 0.5))
+    assert set(known.tolist()) <= {0, 1, 2}

@@ -142,8 +142,8 @@ def test_a_broken_fit_file_is_refused(tmp_path, content):
 
 
 def test_a_missing_fit_file_is_refused(tmp_path):
-    """The message says how to make one."""
-    with pytest.raises(ls.errors.FileError, match="no fit at"):
+    """The message names it."""
+    with pytest.raises(ls.errors.FileError, match=r"none\.fit\.npz does not exist"):
         load_fit(tmp_path / "none.fit.npz")
 
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
+from lastswitch import rules as r
 from lastswitch.errors import LastSwitchError, PlanError
 from lastswitch.instances import five_arms
-from lastswitch.planning import clock
+from lastswitch.planning import BlockProblem, clock
 from lastswitch.planning.diagrams.arm_states import arm_states
 from lastswitch.planning.diagrams.cycle import cycle_model
 from lastswitch.planning.cycles import settled_state
@@ -312,3 +313,19 @@ def test_progress_is_told_by_every_search():
         call(heard.append)
         assert heard, name
         assert not any(now.value > now.bound * (1 + 1e-9) for now in heard)
+
+
+@pytest.mark.parametrize("rules", [None, [], (), iter(())])
+def test_no_rules_at_all_are_planned_as_none_are(rules):
+    """A caller that always says rules= gets the planner without rules, which proves more."""
+    bandit = ls.instances.five_arms()
+    options = {"rules": rules, "plays": (1, 1), "silence": 0.25}
+    plan = ls.plan_cycle(bandit, 9, **options)
+    assert isinstance(plan.problem, BlockProblem)
+    assert plan.block == ls.plan_cycle(bandit, 9).block
+    options = {"rules": [], "plays": 1}
+    assert isinstance(ls.best_cycle(bandit, 9, **options).problem, BlockProblem)
+    assert isinstance(ls.plan_block(bandit, 9, **options).problem, BlockProblem)
+    ruled = ls.Bandit(bandit.curves, rules=[r.at_most(0, 3)])
+    assert isinstance(ls.plan_cycle(ruled, 9, rules=[]).problem, BlockProblem)
+    assert not isinstance(ls.plan_cycle(ruled, 9).problem, BlockProblem)

@@ -208,3 +208,10 @@ def test_enumeration_out_of_time_still_brackets_the_optimum() -> None:
     plan = ls.plan_block(RADIO, 12, start=[1, 1, 1], solver="brute-force", time_limit=1e-6)
     best = ls.plan_block(RADIO, 12, start=[1, 1, 1]).value
     assert plan.value <= best <= plan.bound
+
+
+def test_a_plan_of_a_far_arm_makes_no_names_for_all_before_it():
+    """A billion of them would fill the memory."""
+    with pytest.raises(PlanError, match="names="):
+        Plan((10**9,), 1.0, 1.0)
+    assert len(Plan((1000,), 1.0, 1.0).names) == 1001

@@ -175,3 +175,24 @@ def test_the_plain_bound_holds(problem: BlockProblem) -> None:
     """No block beats the sum of what the slots could pay at best."""
     best = ls.plan_block(problem, solver="brute-force").value
     assert best <= plain_bound(problem) + 1e-9 * max(1.0, abs(best))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [[[1 + 2j]], [["0.5"]], np.ma.masked_array([[0.5]], mask=[[True]]), [[b"1"]], [["2020-01-01"]]],
+)
+def test_tables_that_are_no_real_numbers_are_refused(table):
+    """An imaginary part, a mask or text would be dropped or read without a word."""
+    for tables in ((table, [[0.5]], [[0.5]]), ([[0.5]], table, [[0.5]]), ([[0.5]], [[0.5]], table)):
+        with pytest.raises(InputTypeError, match=r"must be|has a mask"):
+            BlockProblem(*tables)
+    assert BlockProblem([[1]], [[True]], [[np.float32(0.5)] * 3]).value([0, 0, 0]) == 2.5
+
+
+@pytest.mark.parametrize("run", [2**62 + 1, 2**63 - 1, np.uint64(2**63 + 5)])
+def test_a_run_that_cannot_be_counted_up_is_refused(run):
+    """Beyond 2**63 it would be negative, and kernels would leave their tables."""
+    block = [[0.9]], [[0.5, 0.1]], [[0.5] * 3]
+    with pytest.raises(ProblemError, match="2\\*\\*62"):
+        BlockProblem(*block, run=np.array([run]))
+    assert BlockProblem(*block, run=[2**62]).value([0, 0, 0]) == pytest.approx(0.7)

@@ -18,6 +18,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from lastswitch.service.app import Service, _render
+from lastswitch.service.clock import SteadyClock
 from lastswitch.service.database import Database
 from lastswitch.service.gate import Access, Limits
 from lastswitch.service.keys import make_key
@@ -52,7 +53,7 @@ def running(database, specs, *, clock=None, access=None, **key):
     for name, spec in specs.items():
         put_rotation(database, name, spec)
     secret = make_key(database, **key)
-    service = Service(database, access or Access(hosts=("testserver",)), clock or time.time)
+    service = Service(database, access or Access(hosts=("testserver",)), clock or SteadyClock())
     with TestClient(service.application(), headers={"authorization": f"Bearer {secret}"}) as client:
         assert service.worker.ready.wait(60)
         client.service, client.key, client.secret = service, secret.split("_")[1], secret

@@ -90,7 +90,7 @@ def test_both_ways_answer_alike(tmp_path_factory, steps):
     ):
         lane, service = long.app._app, long.service
         assert isinstance(lane, Lane)
-        gate = Gate(lane._app, service.access, service.keys, service.metrics)
+        gate = Gate(lane._app, service.access, service.keys, service.metrics, service.rates)
         sides = Side(short), Side(TestClient(gate, headers=long.headers))
         for step in steps:
             assert sides[0].send(step) == sides[1].send(step), step

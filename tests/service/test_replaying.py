@@ -44,13 +44,35 @@ def test_what_the_service_leaves_agrees(played, capsys):
         ("DELETE FROM subject WHERE name = 'ann'", "is lost"),
         ("UPDATE decision SET reward = '[0.5]' WHERE status = 'rewarded'", "decision"),
         ("DELETE FROM decision WHERE status = 'offered'", "is lost"),
+        ("UPDATE decision SET propensity = 0.5", "what was decided"),
+        ("UPDATE decision SET by = 'holdout' WHERE rotation = 'l'", "what was decided"),
+        ("UPDATE decision SET arms = '[1]' WHERE status = 'rewarded'", "what was decided"),
+        ("UPDATE decision SET subject = 'eve' WHERE rotation = 'r'", "what was decided"),
+        ("UPDATE decision SET taus = '[5]' WHERE status = 'rewarded'", "what was decided"),
+        ("UPDATE decision SET round = round + 9", "what was decided"),
+        ("UPDATE decision SET version = 2", "what was decided"),
+        ("UPDATE decision SET would = '[1]'", "what was decided"),
+        ("UPDATE decision SET asked = asked + 1", "asked"),
+        ("UPDATE decision SET due = due + 1", "due"),
+        ("UPDATE decision SET told = 0", "told"),
+        (
+            "DROP TRIGGER journal_keeps_update; UPDATE journal SET propensity = 0.5 "
+            "WHERE kind = 'reward'",
+            "otherwise than the line before",
+        ),
+        (
+            "DROP TRIGGER journal_keeps_update; UPDATE journal SET by = 'x' WHERE kind = 'offer'",
+            "what was decided",
+        ),
+        ("UPDATE version SET spec = replace(spec, 'cycle', 'bicycle')", "cannot be made"),
+        ("UPDATE snapshot SET body = replace(body, '[0.0, 1.0]', '[0.0, 9.0]')", "its rewards"),
         ("UPDATE snapshot SET body = replace(body, '1.0', '7.0')", "snapshot"),
     ],
 )
 def test_what_was_changed_by_hand_is_found(played, statement, word, capsys):
     """Every table is held to the journal."""
     with sqlite3.connect(played) as connection:
-        connection.execute(statement)
+        connection.executescript(statement)
     connection.close()
     assert any(word in line for line in wrong_in(played))
     assert main(["serve", "--check", "--database", played]) == 1

@@ -185,11 +185,23 @@ def test_bodies_and_batches_have_a_size(database):
 
 
 def test_a_key_has_a_rate(database):
-    """More than that is told to wait."""
-    access = Access(hosts=("testserver",), limits=Limits(rate=0.001, burst=3))
+    """More than that is told how long to wait; entries of a batch count one by one."""
+    access = Access(hosts=("testserver",), limits=Limits(rate=2.0))
     with running(database, {"r": CYCLE}, access=access) as client:
-        assert [ask(client).status_code for _ in range(5)] == [201, 201, 201, 429, 429]
-        assert int(ask(client).headers["retry-after"]) > 0
+        statuses = [client.get("/v1/rotations").status_code for _ in range(5)]
+        assert statuses[:4] == [200] * 4
+        assert statuses[4] == 429
+        other = {"authorization": f"Bearer {make_key(database)}"}
+        client.service.keys.read()
+        asks = {"decisions": [{"subject": f"s{k}"} for k in range(40)]}
+        path = "/v1/rotations/r/decisions/batch"
+        assert client.post(path, json=asks, headers=other).status_code == 200
+        late = client.get("/v1/rotations", headers=other)
+        assert late.status_code == 429
+        wait = late.json()["retry_after"]
+        assert 15 <= wait <= 20
+        assert late.headers["retry-after"] == str(wait)
+        assert client.get("/health").status_code == 200
 
 
 def test_a_name_that_points_here_is_not_ours(client):

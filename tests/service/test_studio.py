@@ -278,12 +278,17 @@ def test_a_decision_arrives(open_page, server):
     expect(told).to_have_text(str(before + 1))
 
 
-def test_watching_needs_a_key(open_page):
-    """Without a key plans can be made on loopback, and nothing that happened is shown."""
-    page = edited(open_page(key=False))
+def test_everything_needs_a_key(open_page, server):
+    """Without a key neither plans nor what happened is shown; one that is given opens both."""
+    page = open_page(key=False)
+    expect(page.locator("#edit")).to_contain_text("Editing needs a key")
     page.get_by_role("link", name="Watch").click()
     expect(page.locator("#watch")).to_contain_text("Watching needs a key")
     assert page.get_by_role("table").count() == 0
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_label("Key").fill(server.key)
+    page.get_by_label("Key").press("Enter")
+    edited(page)
 
 
 def test_a_log_becomes_a_rotation(open_page, server):

@@ -160,27 +160,31 @@ def test_fit_refuses_in_words(client):
     assert client.post("/studio/fit", json={}).status_code == 415
 
 
-def test_without_a_key_only_on_loopback(database):
-    """Plans are for who sits at the machine; what happened always needs a key."""
-    with running(database, {"r": CYCLE}) as client:
-        del client.headers["authorization"]
-        assert client.get("/studio/rotations").status_code == 200
-        assert client.get("/v1/rotations/r/watch").status_code == 401
-        proxied = client.get("/studio/rotations", headers={"x-forwarded-for": "198.51.100.7"})
-        assert proxied.status_code == 401
-
-
-def test_elsewhere_a_key_is_needed(database):
-    """Beyond loopback every path needs a key, and a key sees its own rotation only."""
-    access = Access(hosts=("testserver",), loopback=False)
+def test_a_key_is_needed_wherever_one_sits(database):
+    """Near or far, whatever a proxy says or leaves out; a key sees its own rotation only."""
     specs = {"r": CYCLE, "other": CYCLE}
-    with running(database, specs, access=access, rotation="r", writes=False) as client:
+    with running(database, specs, rotation="r", writes=False) as client:
         names = [entry["name"] for entry in client.get("/studio/rotations").json()["rotations"]]
         assert names == ["r"]
         assert client.post("/studio/plan", json=draft()).status_code == 200
         assert client.get("/v1/rotations/other/watch").status_code == 404
         del client.headers["authorization"]
-        assert client.post("/studio/plan", json=draft()).status_code == 401
+        for headers in ({}, {"x-forwarded-for": "127.0.0.1"}, {"forwarded": "for=127.0.0.1"}):
+            assert client.get("/studio/rotations", headers=headers).status_code == 401
+            assert client.post("/studio/plan", json=draft(), headers=headers).status_code == 401
+            assert client.get("/v1/rotations/r/watch", headers=headers).status_code == 401
+
+
+def test_without_keys_everybody_does_everything(database):
+    """Where that was said, and still no page of another site."""
+    access = Access(hosts=("testserver",), keys=False)
+    with running(database, {"r": CYCLE}, access=access) as client:
+        del client.headers["authorization"]
+        assert client.get("/studio/rotations").json()["rotations"][0]["name"] == "r"
+        assert ask(client).status_code == 201
+        assert client.get("/health").json() == {"status": "up", "keys": False}
+        assert client.put("/v1/rotations/r", json=CYCLE).status_code == 200
+        assert client.get("/v1/rotations", headers={"origin": "http://evil"}).status_code == 403
 
 
 def test_watching(client):

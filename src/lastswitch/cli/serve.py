@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,7 +34,23 @@ def serve(
         typer.Option(help="A name by which clients reach it; needed beyond loopback."),
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes.")] = 1,
-    rate: Annotated[float, typer.Option(help="Requests a second and key; 0 for no limit.")] = 0.0,
+    rate: Annotated[
+        float,
+        typer.Option(
+            help="Requests (or entries of a batch) a second and key, twice as many at once; 0 for "
+            "no limit."
+        ),
+    ] = 0.0,
+    subjects: Annotated[
+        int, typer.Option(help="Subjects of a rotation that does not set its own limit.")
+    ] = 1_000_000,
+    keys: Annotated[
+        bool,
+        typer.Option(
+            "--keys/--no-keys",
+            help="Ask for a key, always; or let everybody do everything, on loopback only.",
+        ),
+    ] = True,
     synchronous: Annotated[
         str, typer.Option(help="SQLite: FULL outlives a power cut, NORMAL is faster.")
     ] = "FULL",
@@ -55,49 +71,73 @@ def serve(
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
 ) -> int | None:
     """Serve rotations over HTTP, with a page to see them: lastswitch serve station.toml."""
-    from lastswitch._checks import check_choice, check_whole
+    from lastswitch._checks import check_whole
     from lastswitch._extras import load_extra
     from lastswitch.errors import ServiceError
 
     for module in ("fastapi", "uvicorn", "sqlalchemy", "msgspec", "prometheus_client"):
         load_extra(module, "serve")
-    from lastswitch.service.gate import Limits
-    from lastswitch.service.keys import make_key, revoke_key
-    from lastswitch.service.running import prepare, run
-
     check_whole("--port", port, 1, ServiceError, 65535)
     check_whole("--workers", workers, 1, ServiceError, 64)
+    check_whole("--subjects", subjects, 1, ServiceError, 10**12)
     if check:
         from lastswitch.cli.replay import agrees
 
         return agrees(database or _beside(rotation))
+    from lastswitch.service.gate import Limits
+    from lastswitch.service.listening import listen
+    from lastswitch.service.running import check_access, prepare, run
+
+    if new_key is not None or revoke is not None:
+        _change_keys(rotation or [], database, new_key, only, revoke)
+        return None
+    check_access(host, name or (), keys=keys)
+    at = listen(host, port)  # before anything is made: who has the address gets no key of ours
+    settings: dict[str, Any] = {"at": at, "host": host, "keys": keys, "verbose": verbose}
     if demo:
         from lastswitch.service.demo import demo as demo_of
 
         with demo_of(f"http://{host}:{port}") as prepared:
             _announce(prepared, host, port)
-            run(prepared, host=host, port=port, synchronous="NORMAL", verbose=verbose)
+            run(prepared, synchronous="NORMAL", **settings)
         return None
     prepared = prepare(rotation or [], database, synchronous)
-    if revoke is not None:
-        revoke_key(prepared.database, revoke)
-        return None
-    if new_key is not None:
-        check_choice("--new-key", new_key, ("read", "write"), ServiceError)
-        typer.echo(make_key(prepared.database, writes=new_key == "write", rotation=only))
-        return None
-    _announce(prepared, host, port)
+    _announce(prepared, name[0] if name else host, port)
     run(
         prepared,
-        host=host,
-        port=port,
         workers=workers,
         names=name or (),
-        limits=Limits(rate=rate),
+        limits=Limits(rate=rate, subjects=subjects),
         synchronous=synchronous,
-        verbose=verbose,
+        **settings,
     )
     return None
+
+
+def _change_keys(
+    files: list[Path], where: str | None, new: str | None, only: str | None, revoke: str | None
+) -> None:
+    """Make or revoke a key, and nothing else: changed files stay as they are served."""
+    from lastswitch._checks import check_choice
+    from lastswitch.errors import ServiceError
+    from lastswitch.service.keys import make_key, revoke_key
+    from lastswitch.service.rotations import has_rotation
+    from lastswitch.service.running import open_database
+
+    if new is not None:
+        check_choice("--new-key", new, ("read", "write"), ServiceError)
+    database = open_database(files, where)
+    try:
+        if revoke is not None:
+            revoke_key(database, revoke)
+        if new is None:
+            return
+        there = only is None or only in [file.stem for file in files]
+        if not there and not has_rotation(database, str(only)):
+            raise ServiceError(f"--only {only}: there is no such rotation; no key was made.")
+        typer.echo(make_key(database, writes=new == "write", rotation=only))
+    finally:
+        database.close()
 
 
 def _announce(prepared: Prepared, host: str, port: int) -> None:
@@ -107,6 +147,8 @@ def _announce(prepared: Prepared, host: str, port: int) -> None:
         typer.echo(f"first key, shown only now: {prepared.key}")
         opened = f"#key={prepared.key}"
     typer.echo(f"studio: http://{host}:{port}/{opened}")
+    if prepared.key is None:
+        typer.echo("(add #key= and a key you have; --new-key write makes one)")
 
 
 def _beside(files: list[Path] | None) -> str:

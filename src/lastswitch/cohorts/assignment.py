@@ -45,7 +45,7 @@ class Choices(NamedTuple):
         return np.repeat(np.arange(len(self.subjects)), np.diff(self.first))
 
 
-@jit
+@jit(makes_arrays=True)
 def balanced(
     first: IntArray,
     count: IntArray,

@@ -44,7 +44,7 @@ def plain_key(name: str) -> int:
     return key ^ key >> 32
 
 
-@jit
+@jit(makes_arrays=True)
 def _fill(offsets: IntArray, data: NDArray[np.uint8], keys: NDArray[np.uint64]) -> None:
     for row in range(len(keys)):
         key = _BASIS

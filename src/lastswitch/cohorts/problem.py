@@ -27,7 +27,7 @@ from lastswitch._arrays import BoolArray, IntArray
 from lastswitch._checks import check_bandit
 from lastswitch.cohorts.budgets import Budget, Rows, checked_budgets, spelt_out
 from lastswitch.cohorts.memories import Memory, memories_of
-from lastswitch.errors import InputTypeError, StateError
+from lastswitch.errors import CohortError, InputTypeError, StateError
 from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.states import as_states, column
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Entries of recent plays: an empty place, and a round of which nothing is known.
 EMPTY, UNKNOWN = -1, -2
+#: Silence and costs beyond this size are refused: pays of at most 1 would be lost in their sums.
+LARGEST_COST = 1e6
 #: Possible rows, for each row there is, up to which they are counted instead of sorted.
 _FEW = 8
 
@@ -77,6 +79,7 @@ class CohortProblem:
     ) -> None:
         check_bandit("CohortProblem", bandit)
         ruled = RuledProblem.from_bandit(bandit, length, rules=rules, plays=plays, silence=silence)
+        _check_sizes(ruled)
         self.bandit = bandit
         self.length = ruled.length
         self.rules, self.bound_rules = ruled.rules, ruled.bound_rules
@@ -183,6 +186,17 @@ class CohortProblem:
         """Return where in a standing each memory is."""
         ends = self.n_arms + np.cumsum([0, *(memory.columns for memory in self.memories)])
         return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+
+def _check_sizes(problem: RuledProblem) -> None:
+    """Refuse what pays of at most 1 would be lost in when it is added up."""
+    for number in [problem.silence, *(rule.cost or 0.0 for rule in problem.rules)]:
+        if abs(number) > LARGEST_COST:
+            raise CohortError(
+                f"silence and the costs of rules are at most {LARGEST_COST:g} in size in a cohort, "
+                f"where pays lie between 0 and 1; got {number!r}. Forbid silence with plays=, and "
+                "leave the cost of a rule out to forbid breaking it."
+            )
 
 
 def _made(

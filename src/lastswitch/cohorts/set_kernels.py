@@ -48,7 +48,7 @@ def all_below(places: int, length: int) -> Below:
     return Below(first, np.concatenate(lists).astype(np.int32))
 
 
-@jit
+@jit(makes_arrays=True)
 def joined(
     left: FloatArray, right: FloatArray, at: Ids, cost: FloatArray, below: Below, out: FloatArray
 ) -> None:
@@ -69,7 +69,7 @@ def joined(
             out[k, whole] = best
 
 
-@jit
+@jit(makes_arrays=True)
 def best_within(table: FloatArray, places: int, length: int) -> None:
     """Turn what so many places are worth into what the best use of no more of them is."""
     for k in range(len(table)):
@@ -82,7 +82,7 @@ def best_within(table: FloatArray, places: int, length: int) -> None:
             step *= places + 1
 
 
-@jit
+@jit(makes_arrays=True)
 def best_shares(
     left: FloatArray, right: FloatArray, at: Ids, best: FloatArray, share: IntArray
 ) -> None:
@@ -98,7 +98,7 @@ def best_shares(
         best[k], share[k] = top, chosen
 
 
-@jit
+@jit(makes_arrays=True)
 def best_wholes(
     left: FloatArray,
     right: FloatArray,
@@ -122,7 +122,7 @@ def best_wholes(
         best[k], whole[k] = top, chosen
 
 
-@jit
+@jit(makes_arrays=True)
 def split(
     left: FloatArray, right: FloatArray, at: Ids, below: Below, whole: IntArray, share: IntArray
 ) -> None:
@@ -138,7 +138,7 @@ def split(
         share[k] = chosen
 
 
-@jit
+@jit(makes_arrays=True)
 def best_subset(
     table: FloatArray, at: Ids, below: Below, within: IntArray, chosen: IntArray
 ) -> None:
@@ -153,7 +153,7 @@ def best_subset(
         chosen[k] = best
 
 
-@jit
+@jit(makes_arrays=True)
 def taken(
     own: FloatArray, at: Ids, rounds: IntArray, arm: int, arms: Played, value: FloatArray
 ) -> None:

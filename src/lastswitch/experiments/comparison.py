@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_path
-from lastswitch._codec import array_digest, parse_json, stamp, to_text, unstamp
+from lastswitch._checks import check_path, check_whole
+from lastswitch._codec import (
+    array_digest,
+    parse_json,
+    read_arrays,
+    rebuilding,
+    stamp,
+    to_text,
+    typed,
+    unstamp,
+)
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.errors import ExperimentError, FileError
@@ -31,12 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 VERSION = 2
-#: What reading a damaged archive may raise: zipfile says `NotImplementedError` of a method of
-#: compression it does not know.
-_BROKEN = (
-    *(ValueError, KeyError, TypeError, AttributeError, NotImplementedError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,35 +327,54 @@ def load_comparison(path: str | os.PathLike[str]) -> Comparison:
     Comparison(alternate; 20 rounds)
     """
     file = check_path(path)
-    try:
-        with np.load(file, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
+    arrays = read_arrays(file, "comparison")
+    with rebuilding(str(file)):
         text = arrays.pop("head").tobytes().decode()
-    except FileNotFoundError as error:
-        raise FileError(f"{file} does not exist; check the path.") from error
-    except (OSError, EOFError, MemoryError, *_BROKEN) as error:
-        raise FileError(f"{file} is not a saved comparison, or is damaged: {error}.") from error
-    head = unstamp(parse_json(text, str(file)), "comparison", VERSION, str(file))
-    if head.get("arrays") != array_digest(arrays):
-        raise FileError(f"{file} is damaged: its numbers do not match their digest.")
-    try:
+        head = unstamp(parse_json(text, str(file)), "comparison", VERSION, str(file))
+        if head.get("arrays") != array_digest(arrays):
+            raise FileError(f"{file} is damaged: its numbers do not match their digest.")
         return _rebuilt(head, arrays, str(file))
-    except _BROKEN as error:
-        raise FileError(f"{file} is damaged: {error!r}; load an earlier copy.") from error
 
 
 def _rebuilt(head: Mapping[str, Any], arrays: Mapping[str, Any], where: str) -> Comparison:
-    parts = PolicyRuns.__dataclass_fields__
-    value, bound = head["optimum"]
+    """Return the comparison of a file's head and arrays, whose shapes must go together."""
+    sizes = {
+        name: check_whole(name, head[name], least, ExperimentError, most=2**62)
+        for name, least in (("horizon", 1), ("subjects", 1), ("seed", 0))
+    }
+    bandit = bandit_from_dict(head["bandit"], source=where)
+    names = typed(tuple[str, ...], head["policies"], "'policies'")
+    value, bound = typed(tuple[float, float], head["optimum"], "'optimum'")
+    points = len(checkpoints(sizes["horizon"]))
+    policies = {
+        name: _runs_of(number, arrays, points, bandit.n_arms) for number, name in enumerate(names)
+    }
+    optimum = Comparator(value, bound, _numbers(arrays["optimum"], (points,), np.float64))
+    if len(policies) < len(names) or not isinstance(head["provenance"], Mapping):
+        raise FileError(f"{where} is damaged: its policies or its provenance cannot be told.")
     return Comparison(
-        bandit_from_dict(head["bandit"], source=where),
-        head["horizon"],
-        head["subjects"],
-        head["seed"],
-        {
-            name: PolicyRuns(**{part: arrays[f"{number}/{part}"] for part in parts})
-            for number, name in enumerate(head["policies"])
-        },
-        Comparator(value, bound, arrays["optimum"]),
-        head["provenance"],
+        bandit, **sizes, policies=policies, optimum=optimum, provenance=head["provenance"]
     )
+
+
+def _runs_of(number: int, arrays: Mapping[str, Any], points: int, n_arms: int) -> PolicyRuns:
+    parts = {part: arrays[f"{number}/{part}"] for part in PolicyRuns.__dataclass_fields__}
+    runs, states = len(parts["runs"]), parts["visits"].shape[-1]
+    shapes = {"collected": (runs, points), "plays": (runs, n_arms), "visits": (3, states)}
+    shapes["expected"] = shapes["collected"]
+    floats = ("collected", "expected")
+    return PolicyRuns(
+        **{
+            part: _numbers(
+                value, shapes.get(part, (runs,)), np.float64 if part in floats else np.int64
+            )
+            for part, value in parts.items()
+        }
+    )
+
+
+def _numbers(value: NDArray[Any], shape: tuple[int, ...], kind: type) -> NDArray[Any]:
+    """Return an array of a file; it must be of this shape, finite and of this type."""
+    if value.shape != shape or value.dtype != kind or not np.isfinite(value).all():
+        raise FileError(f"an array of shape {shape} is {value.dtype} of shape {value.shape}.")
+    return value

@@ -7,7 +7,8 @@ asking, for policies of any number of plays a round.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,12 @@ from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_whole
 from lastswitch.errors import PolicyError
+from lastswitch.learning.checks import generator_state
 from lastswitch.learning.chooser import ONE_PLAY
 from lastswitch.learning.ledger import Ledger, Pull, checked_pull
 from lastswitch.learning.proposals import Mask, Proposal, Proposals, from_rows, not_proposed
 from lastswitch.learning.roster import Roster
-from lastswitch.learning.tracks import FARTHEST, Subject, Track, Tracks, check_subject
+from lastswitch.learning.tracks import FARTHEST, LATEST, Subject, Track, Tracks, check_subject
 from lastswitch.states import as_array
 
 
@@ -65,11 +67,21 @@ class Asker(Roster, ABC):
         """
         if self.plays == ONE_PLAY:
             return (self.ask(subject, at=at, allowed=allowed, confirm=confirm),)
-        found = self._answer(subject, at, self._round_mask(allowed), confirm)
+        mask = self._round_mask(allowed)
+        found = self._answer(subject, at, mask, confirm)
         if isinstance(found, Proposal):
             return found.pulls
-        arms = self._round_choice(found, self._round_mask(allowed))
-        return self._play_round(found, subject, arms)
+        with self._whole(subject):
+            track = self._subjects.rested(subject, found)
+            arms = self._round_choice(track, mask)
+            self.playing(track, arms)
+        self._proposals.withdraw(subject)
+        note, track.note = track.note, None
+        taus = track.play_round(arms)
+        hand_out = self._ledger.hand_out
+        return tuple(
+            [hand_out(arm, tau, subject, note) for arm, tau in zip(arms, taus, strict=True)]
+        )
 
     @abstractmethod
     def ask(
@@ -114,12 +126,12 @@ class Asker(Roster, ABC):
 
     def _answer(
         self, subject: Subject, at: int | None, mask: Mask | None, confirm: bool
-    ) -> Proposal | Track:
-        """Return what stands or is now proposed, or the track to choose for."""
+    ) -> Proposal | int:
+        """Return what stands or is now proposed, or the round to choose for."""
         check_subject(subject)
         proposal, track = self._proposals.of(subject), self._tracks.get(subject)
         if at is not None:
-            at = check_whole("at", at, 0, PolicyError, FARTHEST)
+            at = check_whole("at", at, 0, PolicyError, LATEST)
             if track is not None and at < track.now:
                 raise PolicyError(
                     f"round {at} of subject {subject!r} is over; its next is round {track.now}."
@@ -130,10 +142,28 @@ class Asker(Roster, ABC):
                     self._confirm(proposal)
                 return proposal
             at = proposal.round if at is None else at
-            self._proposals.withdraw(subject)
         if at is None:
             at = 0 if track is None else track.now
-        return self._subjects.rested(subject, at) if confirm else self._propose(subject, at, mask)
+        return at if confirm else self._propose(subject, at, mask)
+
+    @contextmanager
+    def _whole(self, subject: Subject) -> Iterator[None]:
+        """Leave a subject and the random numbers as they were, if what is done for it fails.
+
+        What is learned is the policy's own to leave alone: it refuses before it changes anything.
+        """
+        track, drawn = self._tracks.get(subject), generator_state(self.generator)
+        before = None if track is None else track.copy()
+        try:
+            yield
+        except BaseException:
+            if track is None or before is None:
+                self._tracks.pop(subject, None)
+            else:
+                track.become(before)
+            if self.generator is not None and drawn is not None:
+                self.generator.bit_generator.state = drawn
+            raise
 
     def _propose(self, subject: Subject, at: int, mask: Mask | None) -> Proposal:
         """Propose what would be played, leaving everything as it is."""
@@ -153,39 +183,29 @@ class Asker(Roster, ABC):
             for arm, tau in zip(arms, taus, strict=True)
         )
         proposal = Proposal(subject, pulls, at, mask)
+        self._proposals.withdraw(subject)
         self._proposals.add(proposal)
         return proposal
 
     def _confirm(self, proposal: Proposal) -> None:
         """Play what was proposed, whatever the policy would choose by now."""
         subject, pulls, at, allowed = proposal
+        with self._whole(subject):
+            track, arms = self._subjects.rested(subject, at), tuple(pull.arm for pull in pulls)
+            before, trial = self._mark(), track.copy()
+            if self._arms(track, allowed) != arms:
+                self._undo(before)
+                track.become(trial)
+                if self.plays == ONE_PLAY:
+                    self._arms(track, tuple(other in arms for other in range(self.n_arms)))
+                track.drop_block()
+            if self.plays != ONE_PLAY:
+                self.playing(track, arms)
         self._proposals.withdraw(subject)
-        track, arms = self._subjects.rested(subject, at), tuple(pull.arm for pull in pulls)
-        before, trial = self._mark(), track.copy()
-        if self._arms(track, allowed) != arms:
-            self._undo(before)
-            track = self._tracks[subject] = trial
-            if self.plays == ONE_PLAY:
-                self._arms(track, tuple(other in arms for other in range(self.n_arms)))
-            track.drop_block()
-        if self.plays != ONE_PLAY:
-            self.playing(track, arms)
         note, track.note = track.note, None
         track.play_round(arms)
         for pull in pulls:
             self._ledger.enter(pull, note)
-
-    def _play_round(
-        self, track: Track, subject: Subject, arms: tuple[int, ...]
-    ) -> tuple[Pull, ...]:
-        """Play what was chosen."""
-        self.playing(track, arms)
-        note, track.note = track.note, None
-        taus = track.play_round(arms)
-        hand_out = self._ledger.hand_out
-        return tuple(
-            [hand_out(arm, tau, subject, note) for arm, tau in zip(arms, taus, strict=True)]
-        )
 
     def _propose_again(self, rows: Sequence[Sequence[Any]]) -> None:
         """Let the proposals of a snapshot stand, if they can be such."""

@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_list, is_number
 from lastswitch.errors import InputTypeError, PolicyError, TellError
-from lastswitch.learning.tracks import FARTHEST
+from lastswitch.learning.tracks import LATEST
 from lastswitch.states import as_array
 
 #: More arms, or more numbers learned, than any machine's memory is asked for.
 MOST_ARMS, MOST_CELLS = 1_000_000, 20_000_000
+#: The most rewards of one arm: beyond, the likelihood of what was seen is lost in rounding.
+MOST_COUNTED = 1e12
 #: The largest finite reward.
 FINITE = float(np.finfo(float).max)
 
@@ -50,6 +52,8 @@ def check_counted(counts: ArrayLike, sums: ArrayLike) -> None:
     n, total = np.asarray(counts, dtype=float), np.asarray(sums, dtype=float)
     if not ((n >= 0).all() and (total >= 0).all() and (total <= n * (1 + 1e-9) + 1e-9).all()):
         raise PolicyError("what was counted and what was paid do not go together.")
+    if n.max(initial=0.0) > 2 * MOST_COUNTED:  # those of a prior, and as many again
+        raise PolicyError(f"at most {2 * MOST_COUNTED:g} rewards of a state are counted.")
 
 
 def check_cells(what: str, cells: int) -> None:
@@ -134,6 +138,6 @@ def start_states(initial: int | Sequence[int], n_arms: int) -> tuple[int, ...]:
     states = as_array(initial)
     if states.dtype.kind not in "iu" or states.shape not in ((), (n_arms,)):
         raise PolicyError(f"start states must be one integer or {n_arms} of them, got {initial!r}.")
-    if states.max() > FARTHEST or states.min() < -FARTHEST:
-        raise PolicyError(f"start states must lie within ±{FARTHEST}, got {initial!r}.")
+    if states.max() > LATEST or states.min() < -LATEST:
+        raise PolicyError(f"start states must lie within ±{LATEST}, got {initial!r}.")
     return tuple(np.broadcast_to(states, n_arms).tolist())

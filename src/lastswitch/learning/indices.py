@@ -119,7 +119,7 @@ INDICES: dict[str, Index] = {
 }
 
 
-@jit
+@jit(makes_arrays=True)
 def kl_upper(mean: float, budget: float) -> float:
     """Return the largest q ≤ 1 with kl(mean, q) ≤ budget, by Newton's method from above.
 
@@ -175,7 +175,7 @@ def kl_upper_reference(mean: float, budget: float) -> float:
     return low if divergence(1.0) > budget else 1.0
 
 
-@jit
+@jit(makes_arrays=True)
 def kl_upper_kernel(means: FloatArray, counts: FloatArray, levels: FloatArray) -> FloatArray:
     """Apply :func:`kl_upper` to flat arrays; an entry never seen is worth 1."""
     values = np.ones(means.size)

@@ -30,7 +30,7 @@ from lastswitch.learning.checks import (
 from lastswitch.learning.chooser import ONE_PLAY
 from lastswitch.learning.ledger import Pull
 from lastswitch.learning.proposals import Mask, Proposal
-from lastswitch.learning.tracks import FARTHEST, Subject, Track, check_subject
+from lastswitch.learning.tracks import LATEST, Subject, Track, check_subject
 
 __all__ = ["REGISTRY", "Mask", "Policy", "Pull"]
 
@@ -148,15 +148,15 @@ class Policy(Asker):
         if track is None or at is not None or self._standing or not confirm:
             if self.plays != ONE_PLAY:
                 raise self._plays_rounds()
-            if track is None and at is None and confirm and not self._standing:
-                check_subject(subject)
-                track = self._subjects.enrol(subject, 0)
-            else:
-                found = self._answer(subject, at, mask, confirm)
-                if isinstance(found, Proposal):
-                    return found.pulls[0]
-                track = found
-        arm = self.choose(track, mask)
+            found = self._answer(subject, at, mask, confirm)
+            if isinstance(found, Proposal):
+                return found.pulls[0]
+            with self._whole(subject):
+                track = self._subjects.rested(subject, found)
+                arm = self._choice(track, mask)
+            self._proposals.withdraw(subject)
+        else:
+            arm = self.choose(track, mask)
         if arm.__class__ is not int or mask is not None or not 0 <= arm < self.n_arms:
             arm = self._checked(arm, mask)
         note = track.note
@@ -180,10 +180,14 @@ class Policy(Asker):
         A proposal that stands for the subject expires. A subject not seen before is enrolled
         first, in ``initial``.
         """
-        check_whole("rounds", rounds, 0, PolicyError, FARTHEST)
+        check_whole("rounds", rounds, 0, PolicyError, LATEST)
+        check_subject(subject)
+        known = self._tracks.get(subject)
+        now = self._beginning(subject) if known is None else known.now
+        if rounds:
+            check_whole("the round after the rest", now + rounds, 0, PolicyError, LATEST)
         track = self.track(subject)
         if rounds:
-            check_whole("the round after the rest", track.now + rounds, 0, PolicyError, FARTHEST)
             self._proposals.withdraw(subject)
             track.rest(int(rounds))
 
@@ -248,17 +252,33 @@ class Policy(Asker):
         return self._tracks.get(subject) or self.enrol(subject)
 
     def enrol(
-        self, subject: Subject = None, state: Sequence[int] | None = None, *, at: int = 0
+        self,
+        subject: Subject = None,
+        state: Sequence[int] | None = None,
+        *,
+        at: int | None = None,
     ) -> Track:
-        """Add a subject in round ``at``, in ``state`` if its arms do not start in ``initial``."""
+        """Add a subject in round ``at``, in ``state`` if its arms do not start in ``initial``.
+
+        By default that is the round of the proposal that stands for it, or else round 0. A proposal
+        for another round or state is withdrawn.
+        """
         check_subject(subject)
         if subject in self._tracks:
             raise PolicyError(
                 f"subject {subject!r} is already known; enrol it before its first ask."
             )
-        began = check_whole("at", at, 0, PolicyError, FARTHEST)
+        proposed = self._beginning(subject)
+        began = proposed if at is None else check_whole("at", at, 0, PolicyError, LATEST)
         start = None if state is None else start_states(state, self.n_arms)
+        if began != proposed or start not in (None, self._start):
+            self._proposals.withdraw(subject)
         return self._subjects.enrol(subject, began, start)
+
+    def _beginning(self, subject: Subject) -> int:
+        """Return the round in which a subject not seen before is enrolled."""
+        proposal = self._proposals.of(subject)
+        return 0 if proposal is None else proposal.round
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything the policy has seen and become, for :meth:`resume`.

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare, bare_inner, jit
+from lastswitch._kernels import jit
 from lastswitch.learning.rotation_kinds import BEFOREHAND, pays_of
 from lastswitch.learning.rotation_levels import levels_of, likelihoods
 
@@ -50,13 +50,13 @@ _CURIOUS = 4
 PROFIT = 4.0
 
 
-@bare_inner
+@jit(inner=True)
 def _cell_at(place: int, streaks: int) -> int:
     """Return the cell at a place of the axis; the places of the cells are the same way round."""
     return streaks - 1 - place if place < streaks else place
 
 
-@bare
+@jit
 def reservation(mean: float, wins: float, levels: FloatArray, shares: FloatArray) -> float:
     """Return the U ≥ mean at which U - mean = wins · Σ shares (levels - U)₊.
 
@@ -85,7 +85,7 @@ def reservation_reference(
     return low
 
 
-@jit
+@jit(makes_arrays=True)
 def believe(
     n: FloatArray,
     s: FloatArray,
@@ -141,7 +141,7 @@ def believe(
         values[cell] = reservation(mean, wins, levels, pays[place])
 
 
-@jit
+@jit(makes_arrays=True)
 def believe_arms(
     n: FloatArray,
     s: FloatArray,

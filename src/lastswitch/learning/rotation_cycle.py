@@ -24,19 +24,19 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, jit
+from lastswitch._kernels import jit
 
 _EQUAL = 1e-9
 _NEVER = -1_000_000
 
 
-@bare_inner
+@jit(inner=True)
 def _cell_after(gap: int, run: int, streaks: int, depth: int) -> int:
     """Return the cell of an arm played ``gap`` rounds ago, then for the ``run``-th time on end."""
     return min(run, streaks) - 1 if gap == 1 else streaks + min(gap - 1, depth) - 1
 
 
-@bare
+@jit
 def cycle_pay(
     values: FloatArray,
     streaks: int,
@@ -64,7 +64,7 @@ def cycle_pay(
     return total / length
 
 
-@jit
+@jit(makes_arrays=True)
 def settled(
     values: FloatArray, streaks: int, depths: IntArray, cycle: IntArray, pay: float
 ) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -90,7 +90,7 @@ def settled(
     return bias[:length], pays, runs
 
 
-@jit
+@jit(makes_arrays=True)
 def enter(
     values: FloatArray,
     streaks: int,

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, inner, jit
+from lastswitch._kernels import jit
 from lastswitch.learning.rotation_cycle import cycle_pay
 
 #: Cycles are at most so long; from nothing they are tried up to this length.
@@ -37,13 +37,13 @@ _FREE = -1
 _FAR = -1e18
 
 
-@bare_inner
+@jit(inner=True)
 def _rested(row: FloatArray, streaks: int, depth: int, gap: int) -> float:
     """Return what an arm pays that was played ``gap`` rounds ago; right after a single play."""
     return float(row[0] if gap == 1 else row[streaks + min(gap - 1, depth) - 1])
 
 
-@bare_inner
+@jit(inner=True)
 def _run(row: FloatArray, streaks: int, first: int, plays: int) -> float:
     """Return what so many repeats pay, from the one after ``first`` others on."""
     total = 0.0
@@ -52,7 +52,7 @@ def _run(row: FloatArray, streaks: int, first: int, plays: int) -> float:
     return total
 
 
-@bare
+@jit
 def added(
     row: FloatArray,
     streaks: int,
@@ -86,7 +86,7 @@ def added(
     return float(total)
 
 
-@bare_inner
+@jit(inner=True)
 def _beside(place: int, step: int, length: int) -> int:
     """Return the place before (a step of -1) or after (1) another in a cycle."""
     place += step
@@ -95,7 +95,7 @@ def _beside(place: int, step: int, length: int) -> int:
     return place if place >= 0 else length - 1
 
 
-@bare_inner
+@jit(inner=True)
 def _gaps(cycle: IntArray, at: int, step: int, gaps: IntArray) -> None:
     """Fill in how far from ``at`` each arm is next played in that direction, once round if not."""
     length, place, left = cycle.size, at, gaps.size
@@ -110,7 +110,7 @@ def _gaps(cycle: IntArray, at: int, step: int, gaps: IntArray) -> None:
                 break
 
 
-@bare_inner
+@jit(inner=True)
 def _on_end(cycle: IntArray, at: int, step: int, arm: int) -> int:
     """Return how often on end ``arm`` is played next to ``at`` in that direction."""
     length, place, plays = cycle.size, at, 0
@@ -122,7 +122,7 @@ def _on_end(cycle: IntArray, at: int, step: int, arm: int) -> int:
     return plays
 
 
-@bare
+@jit
 def fill_in(
     values: FloatArray,
     streaks: int,
@@ -141,7 +141,7 @@ def fill_in(
         since += 1
         _gaps(cycle, at, -1, back)
         _gaps(cycle, at, 1, ahead)
-        was, chosen, best = cycle[at], cycle[at], -np.inf
+        was, chosen, best = cycle[at], max(cycle[at], 0), -np.inf
         for arm in range(values.shape[0]):
             left = _on_end(cycle, at, -1, arm) if back[arm] == 1 else 0
             right = _on_end(cycle, at, 1, arm) if ahead[arm] == 1 else 0
@@ -153,7 +153,7 @@ def fill_in(
             cycle[at], since = chosen, 0
 
 
-@bare
+@jit
 def respond(
     row: FloatArray,
     streaks: int,
@@ -187,7 +187,7 @@ def respond(
     return float(best[length])
 
 
-@jit
+@jit(makes_arrays=True)
 def plan_anew(
     values: FloatArray,
     streaks: int,
@@ -239,7 +239,7 @@ def plan_anew(
     return most, drawn
 
 
-@jit
+@jit(makes_arrays=True)
 def improved(
     values: FloatArray, streaks: int, depths: IntArray, start: IntArray
 ) -> tuple[IntArray, float]:
@@ -293,7 +293,7 @@ def improved(
     return room[:length].copy(), best
 
 
-@inner
+@jit(inner=True, makes_arrays=True)
 def _best_of_length(values: FloatArray, streaks: int, depths: IntArray, length: int) -> IntArray:
     """Return the best of all cycles of ``length``."""
     n_arms = values.shape[0]
@@ -313,7 +313,7 @@ def _best_of_length(values: FloatArray, streaks: int, depths: IntArray, length: 
     return best
 
 
-@jit
+@jit(makes_arrays=True)
 def search_cycle(
     values: FloatArray,
     streaks: int,
@@ -356,7 +356,7 @@ def search_cycle(
     return best, most
 
 
-@inner
+@jit(inner=True, makes_arrays=True)
 def _anew(
     values: FloatArray,
     streaks: int,

@@ -25,7 +25,7 @@ import math
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare_inner, jit
+from lastswitch._kernels import jit
 from lastswitch.learning.rotation_periods import log_beta_of, log_periodic, pay_periodic
 
 CHANGING, RISING, PEAK, PERIODIC = range(4)
@@ -56,7 +56,7 @@ _IMPOSSIBLE = -1e300
 _NOTHING = 1e-200
 
 
-@bare_inner
+@jit(inner=True)
 def _change(kind: FloatArray, place: int, streaks: int, even: int) -> float:
     """Return how likely the pay changes between the place before and this one."""
     rest, chance = place - streaks, float(kind[1])  # the rest before
@@ -65,7 +65,7 @@ def _change(kind: FloatArray, place: int, streaks: int, even: int) -> float:
     return chance * min(1.0, even / max(rest, 1))
 
 
-@bare_inner
+@jit(inner=True)
 def _falls(
     rate: float, levels: FloatArray, widths: FloatArray, falls: FloatArray, reach: FloatArray
 ) -> None:
@@ -80,7 +80,7 @@ def _falls(
         so_far *= falls[k]
 
 
-@bare_inner
+@jit(inner=True)
 def _start(
     kind: FloatArray, levels: FloatArray, widths: FloatArray, likely: FloatArray, ahead: FloatArray
 ) -> None:
@@ -96,7 +96,7 @@ def _start(
         ahead[0, 0, k] *= likely[0, k] / total
 
 
-@bare_inner
+@jit(inner=True)
 def _forwards(
     kind: FloatArray,
     levels: FloatArray,
@@ -160,7 +160,7 @@ def _forwards(
     return evidence
 
 
-@bare_inner
+@jit(inner=True)
 def _backwards(
     kind: FloatArray,
     weight: float,
@@ -223,7 +223,7 @@ def _backwards(
                 near *= falls[k]
 
 
-@bare_inner
+@jit(inner=True)
 def _beyond(
     kind: FloatArray,
     weight: float,
@@ -244,7 +244,7 @@ def _beyond(
             pays[place, k] += weight * here
 
 
-@jit
+@jit(makes_arrays=True)
 def pays_of(
     n: FloatArray,
     s: FloatArray,

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare_inner, jit
+from lastswitch._kernels import jit
 
 #: Even stretches to begin with, and the most there may be.
 _EVEN, _MOST = 20, 160
@@ -23,7 +23,7 @@ _REACH = 2.5
 _LEAST = -60.0
 
 
-@bare_inner
+@jit(inner=True)
 def _too_wide(low: float, high: float, mean: FloatArray, deviation: FloatArray) -> bool:
     """Tell whether some state's mean is known better than this stretch says."""
     middle, width = 0.5 * (low + high), high - low
@@ -34,7 +34,7 @@ def _too_wide(low: float, high: float, mean: FloatArray, deviation: FloatArray) 
     return False
 
 
-@jit
+@jit(makes_arrays=True)
 def levels_of(n: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the levels, rising, and how wide a stretch each stands for.
 
@@ -70,7 +70,7 @@ def levels_of(n: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
     return levels[:found].copy(), widths[:found].copy()
 
 
-@jit
+@jit(makes_arrays=True)
 def likelihoods(n: FloatArray, s: FloatArray, levels: FloatArray, widths: FloatArray) -> FloatArray:
     """Return by state and level how likely it paid what it did, 1 on average over all levels."""
     likely = np.ones((n.size, levels.size))

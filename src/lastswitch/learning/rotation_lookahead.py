@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import ONE, hot, index, inner, jit
+from lastswitch._kernels import ONE, index, jit
 from lastswitch._random import stream
 from lastswitch.learning.rotation_cycle import enter, settled
 
@@ -28,17 +28,17 @@ _EQUAL = 1e-9
 KEY_BITS: Any = np.uint64(63)
 
 
-@jit
+@jit(makes_arrays=True)
 def _idle(cell: int, streaks: int, depth: int) -> int:
     return streaks if cell < streaks else min(cell + 1, streaks + depth - 1)
 
 
-@jit
+@jit(makes_arrays=True)
 def _played(cell: int, streaks: int) -> int:
     return min(cell + 1, streaks - 1) if cell < streaks else 0
 
 
-@hot
+@jit(inline=True)
 def _keep(
     scores: NDArray[np.float64],
     keys: NDArray[np.uint64],
@@ -79,7 +79,7 @@ def _keep(
     return size
 
 
-@inner
+@jit(inner=True, makes_arrays=True)
 def _moves(
     values: NDArray[np.float64],
     worth: NDArray[np.float64],
@@ -115,7 +115,7 @@ def _moves(
     return idle_to, played_to, idle_worth, gain, idle_key, gain_key, pay
 
 
-@jit
+@jit(makes_arrays=True)
 def look_ahead(
     values: NDArray[np.float64],
     worth: NDArray[np.float64],
@@ -199,6 +199,11 @@ def look_ahead(
                     filled |= bit
                     if children == width:
                         least = scores[width - 1]
+        if children == 0:  # tables that are no numbers: play what may be played
+            for at in range(n_arms):
+                if allowed[at]:
+                    plan[:] = at
+            return -np.inf
         for node in range(children):
             parent, chosen = parents[node], index(arms[node])
             to, of = index(node * n_arms), index(parent * n_arms)

@@ -10,16 +10,16 @@ import math
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare_inner, inner
+from lastswitch._kernels import jit
 
 
-@bare_inner
+@jit(inner=True)
 def log_beta_of(n: float, s: float) -> float:
     """Return the log of B(1 + s, 1 + n - s): how likely n rewards of sum s are of one pay."""
     return math.lgamma(1.0 + s) + math.lgamma(1.0 + n - s) - math.lgamma(2.0 + n)
 
 
-@bare_inner
+@jit(inner=True)
 def log_periodic(
     n: FloatArray, s: FloatArray, alone: FloatArray, streaks: int, period: int
 ) -> float:
@@ -45,7 +45,7 @@ def log_periodic(
     return total
 
 
-@inner
+@jit(inner=True, makes_arrays=True)
 def pay_periodic(
     weight: float,
     n: FloatArray,

@@ -20,14 +20,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 
 _BISECTIONS = 30
 _FAR = -1e18
 _EQUAL = 1e-12
 
 
-@bare
+@jit
 def best_cycle(
     values: NDArray[np.float64], streaks: int, depth: int, price: float
 ) -> tuple[float, float, int, int]:
@@ -52,7 +52,7 @@ def best_cycle(
     return gain, frequency, rest, run
 
 
-@bare
+@jit
 def potentials(
     values: NDArray[np.float64],
     streaks: int,
@@ -91,7 +91,7 @@ def potentials(
     return gain
 
 
-@bare
+@jit
 def price_slots(
     values: NDArray[np.float64],
     streaks: int,

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._checks import check_positive
 from lastswitch.errors import InputTypeError, PolicyError
+from lastswitch.learning.checks import MOST_COUNTED
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -68,6 +69,14 @@ def read_prior(given: Any, n_arms: int, rewards: tuple[float, float] = (0.0, 1.0
             )
         if (counts < 0).any() or (sums[counts == 0] != 0).any():
             raise PolicyError(f"prior {side}_counts must be 0 or more, with no sum where it is 0.")
+        with np.errstate(over="ignore"):
+            most = float(counts.sum(axis=1).max())
+        if most > MOST_COUNTED:
+            raise PolicyError(
+                f"prior {side}_counts of an arm must be at most {MOST_COUNTED:g} together, got "
+                f"{most:g}; so many say no more than a thousandth of them: divide counts and sums "
+                "alike."
+            )
         means = sums[counts > 0] / counts[counts > 0]
         slack = 1e-6 * (rewards[1] - rewards[0])
         if means.size and not (

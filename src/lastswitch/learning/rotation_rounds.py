@@ -21,7 +21,7 @@ from lastswitch.learning.rotation_price import best_cycle, potentials
 _BISECTIONS = 30
 
 
-@jit
+@jit(makes_arrays=True)
 def _mixed(counter: int, state: int) -> np.uint64:
     """Return a word that names the state of a counter."""
     word = np.uint64(counter + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -31,7 +31,7 @@ def _mixed(counter: int, state: int) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@jit
+@jit(makes_arrays=True)
 def look_ahead_rounds(
     values: FloatArray,
     worth: FloatArray,
@@ -150,7 +150,7 @@ def look_ahead_rounds(
     return reached
 
 
-@jit
+@jit(makes_arrays=True)
 def price_places(
     values: FloatArray,
     streaks: int,

@@ -140,10 +140,12 @@ class RuledRotationUCB(RotationUCB):
 
     def choose_round(self, track: Track, allowed: Mask | None) -> tuple[int, ...]:
         """Return the arms of the next round of the plan, planning where none is left."""
-        if self.memory is not None:
-            self._tick(track.now)
         packed = self._rules_from(track.began)
         held, plan = self._recall(track, packed.endless)
+        if allowed is not None:
+            self._check_allowed(packed, held, allowed)
+        if self.memory is not None:
+            self._tick(track.now)
         pace = self.commitment if len(self._tracks) == 1 else 1
         if allowed is not None or not plan or not packed.endless.safe(held, plan[0]):
             plan = self._planned(track, packed, held, allowed)[:pace]
@@ -212,10 +214,7 @@ class RuledRotationUCB(RotationUCB):
     def _search_rounds(
         self, cells: tuple[int, ...], packed: _Packed, held: Memory, allowed: Mask | None
     ) -> list[int]:
-        endless = packed.endless
-        free = np.ones(len(endless.choices), np.bool_)
-        if allowed is not None:
-            free = ~(packed.choices & ~np.array(allowed)).any(axis=1)
+        endless, free = packed.endless, packed.free(allowed)
         plan = self._beam(cells, packed, held, free)
         if plan and endless.safe(held, plan[0]):
             return plan
@@ -223,12 +222,17 @@ class RuledRotationUCB(RotationUCB):
             return [self._least_broken(endless, held, free)]
         for choice in np.flatnonzero(free).tolist():
             free[choice] = endless.safe(held, choice)
-        if not free.any():
+        return self._beam(cells, packed, held, free) or np.flatnonzero(free)[:1].tolist()
+
+    def _check_allowed(self, packed: _Packed, held: Memory, allowed: Mask) -> None:
+        """Refuse a mask that leaves no play from which the rules can be kept, if there is one."""
+        endless = packed.endless
+        choices = np.flatnonzero(packed.free(allowed)).tolist()
+        if endless.lasting(held) and not any(endless.safe(held, choice) for choice in choices):
             raise PolicyError(
                 "allowed leaves no play from which all hard rules can be kept; allow more arms, or "
                 "drop a rule."
             )
-        return self._beam(cells, packed, held, free)
 
     def _beam(
         self, cells: tuple[int, ...], packed: _Packed, held: Memory, free: NDArray[np.bool_]
@@ -331,6 +335,13 @@ class _Packed(NamedTuple):
     after: NDArray[np.int64]
     wrong: NDArray[np.int64]
     costs: NDArray[np.float64]
+
+    def free(self, allowed: Mask | None) -> NDArray[np.bool_]:
+        """Tell which choices play no arm that is not allowed."""
+        if allowed is None:
+            return np.ones(len(self.choices), np.bool_)
+        free: NDArray[np.bool_] = ~(self.choices & ~np.array(allowed)).any(axis=1)
+        return free
 
 
 def _packed(endless: Endless, silence: float, scale: float) -> _Packed:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._kernels import bare, jit
+from lastswitch._kernels import jit
 from lastswitch.learning.rotation_price import best_cycle
 
 #: Streak states kept apart in memory.
@@ -31,7 +31,7 @@ _TAIL_SEEN = 3.0
 _UNLIKE = 2.0
 
 
-@jit
+@jit(makes_arrays=True)
 def settle(
     counts: NDArray[np.float64],
     sums: NDArray[np.float64],
@@ -51,7 +51,7 @@ def settle(
     return n, s, q
 
 
-@jit
+@jit(makes_arrays=True)
 def gathered(
     n: NDArray[np.float64],
     s: NDArray[np.float64],
@@ -79,7 +79,7 @@ def gathered(
     return table
 
 
-@jit
+@jit(makes_arrays=True)
 def pooled(
     n: NDArray[np.float64],
     s: NDArray[np.float64],
@@ -118,7 +118,7 @@ def pooled(
     return table
 
 
-@bare
+@jit
 def wants_depth(
     n: NDArray[np.float64],
     s: NDArray[np.float64],
@@ -153,7 +153,7 @@ def wants_depth(
     return False
 
 
-@jit
+@jit(makes_arrays=True)
 def asking_depth(
     values: NDArray[np.float64],
     streaks: int,
@@ -178,7 +178,7 @@ def asking_depth(
     return asked
 
 
-@jit
+@jit(makes_arrays=True)
 def due(
     counts: NDArray[np.float64],
     n: NDArray[np.float64],
@@ -197,7 +197,7 @@ def due(
     return found
 
 
-@bare
+@jit
 def note_made(
     counts: NDArray[np.float64],
     n: NDArray[np.float64],

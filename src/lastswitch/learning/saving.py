@@ -15,8 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from lastswitch._atomic import told
 from lastswitch._checks import check_path
-from lastswitch._codec import array_digest, digest, load_json, pack_array, save_json, unpack_array
+from lastswitch._codec import (
+    array_digest,
+    digest,
+    load_json,
+    pack_array,
+    rebuilding,
+    save_json,
+    unpack_array,
+)
 from lastswitch.bandit import Bandit
 from lastswitch.errors import FileError, PolicyError
 from lastswitch.files import bandit_from_dict, bandit_to_dict
@@ -46,7 +55,7 @@ def save_policy(policy: Policy, path: str | os.PathLike[str]) -> Path:
                 **policy.snapshot(),
             }
         )
-        with _locked(file) as found:
+        with told(file), _locked(file) as found:
             known = policy.files.get(file.resolve())
             if known is not None and found is not None and found != known:
                 raise FileError(
@@ -82,23 +91,10 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     """
     file = check_path(path)
     content = load_json(file, KIND, VERSION)
-    try:
+    with rebuilding(str(file)):
         document = decode(content)
         policy = policy_class(document["type"])(**document["parameters"])
         policy.resume(document)
-    except FileError:
-        raise
-    except RecursionError as error:
-        raise FileError(f"{file} is nested too deep to be a saved policy.") from error
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        ArithmeticError,
-        MemoryError,
-    ) as error:
-        raise FileError(f"{file} is damaged: {error!r:.300}; load an earlier copy.") from error
     _remember(policy, file)
     return policy
 

@@ -18,6 +18,9 @@ from lastswitch.states import moved
 Subject = str | int | None
 #: No clock, rest or streak goes beyond this, so that none overflows.
 FARTHEST = 2**53
+#: The latest round, and the longest rest, that can be asked for: what is then played round by round
+#: never comes to the farthest.
+LATEST = FARTHEST // 4
 #: Of a track whose last round did not play several arms; never changed.
 _NO_RUNS: dict[int, int] = {}
 
@@ -200,13 +203,28 @@ class Track:
         self.cache = None
         self.drop_block()
 
+    def become(self, other: Track) -> None:
+        """Stand where ``other`` does, which is given up.
+
+        Examples
+        --------
+        >>> track = Track((1, 1))
+        >>> before = track.copy()
+        >>> track.rest(5)
+        >>> track.become(before)
+        >>> track.state()
+        [1, 1]
+        """
+        for name in self.__slots__:
+            setattr(self, name, getattr(other, name))
+
     def copy(self) -> Track:
         """Return a track that can be tried out without moving this one."""
         twin = Track(self.start, self.began)
         twin.clock, twin.last, twin.arm, twin.run = self.clock, self.last[:], self.arm, self.run
         twin.runs = self.runs
         twin.block, twin.at, twin.memory = self.block, self.at, deepcopy(self.memory)
-        twin.cache = self.cache
+        twin.note, twin.cache = deepcopy(self.note), self.cache
         return twin
 
     def to_row(self) -> list[Any]:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
+from lastswitch._checks import check_positive, check_whole, is_number
 from lastswitch.curves import Curve
+from lastswitch.errors import LogError
 from lastswitch.intervals import Interval
 from lastswitch.logs.counts import Counts
 from lastswitch.logs.estimates import (
@@ -47,6 +49,17 @@ class FitRules(NamedTuple):
     min_subjects: int = 5
     smooth: float | None = None
     blurred: int = 0
+
+
+def check_rules(rules: FitRules) -> None:
+    """Refuse rules under which no counts can be fitted."""
+    check_whole("min_events", rules.min_events, 1, LogError)
+    check_whole("min_subjects", rules.min_subjects, 1, LogError)
+    check_whole("blurred", rules.blurred, 0, LogError)
+    if not (is_number(rules.level) and 0 < rules.level < 1):
+        raise LogError(f"level must lie strictly between 0 and 1, got {rules.level!r}.")
+    if rules.smooth is not None:
+        check_positive("smooth", rules.smooth, LogError)
 
 
 @dataclass(frozen=True)

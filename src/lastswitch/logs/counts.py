@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
+from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
+from lastswitch.errors import LogError
 
 if TYPE_CHECKING:
     from ibis.expr.types import Column, Table
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 GROUPS = 200
 #: Cells held at most; a larger log is compared within as many of its subjects as that allows.
 MOST_CELLS = 10_000_000
+#: Arms that one fit compares, states of one arm, and states of all arms.
+MOST_ARMS, MOST_STATES, MOST_TABLE = 20_000, 20_000, 4_000_000
 #: Rounds of a stretch: a log of one subject is compared within stretches of this length.
 STRETCH = 20
 
@@ -39,6 +43,30 @@ def sum_by(place: NDArray[np.int64], values: FloatArray, size: int) -> FloatArra
     [4.0, 0.0, 2.0]
     """
     return np.bincount(place, values, minlength=size).astype(np.float64)
+
+
+def check_tables(n_arms: int, rest: int, streak: int) -> None:
+    """Refuse more arms, or deeper tables, than a fit can hold.
+
+    Examples
+    --------
+    >>> check_tables(300_000, rest=60, streak=20)
+    Traceback (most recent call last):
+    lastswitch.errors.LogError: the log has 300,000 different arms, and a fit compares 20,000 at ...
+    """
+    check_whole("max_rest", rest, 1, LogError, most=MOST_STATES)
+    check_whole("max_streak", streak, 1, LogError, most=MOST_STATES)
+    if n_arms > MOST_ARMS:
+        raise LogError(
+            f"the log has {n_arms:,} different arms, and a fit compares {MOST_ARMS:,} at most; "
+            "does the arm column hold what is played, or a number of the event? Keep the arms "
+            "that matter, or give groups of them one name."
+        )
+    if (states := n_arms * (1 + rest + streak)) > MOST_TABLE:
+        raise LogError(
+            f"{n_arms:,} arms with {rest:,} rests and {streak:,} streaks make {states:,} states, "
+            f"more than {MOST_TABLE:,}; lower max_rest, or keep the arms that matter."
+        )
 
 
 class Tally(NamedTuple):
@@ -215,6 +243,7 @@ def _census(found: Any, rest: int, streak: int, share: float) -> Census:
         for name in ("who", "column", "events", "merged", "tied", "plays")
     }
     labels = coded.dictionary.to_pylist()
+    check_tables(len(labels), rest, streak)
     code = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     heard = np.bincount(code, whole["events"], minlength=len(labels)) > 0
     names = arm_order([label for label, known in zip(labels, heard, strict=True) if known])

@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lastswitch._checks import check_flag, check_positive, check_whole, is_number
+from lastswitch._checks import check_flag
 from lastswitch._when import WhenLike
-from lastswitch.errors import LastSwitchWarning, LogError
-from lastswitch.logs.armfit import FitRules
+from lastswitch.errors import LastSwitchWarning
+from lastswitch.logs.armfit import FitRules, check_rules
 from lastswitch.logs.cleaning import BadRows, bad_row_hints, refuse_bad_rows
-from lastswitch.logs.counts import Counts
+from lastswitch.logs.counts import Counts, check_tables
 from lastswitch.logs.curvefit import CurveFit, fit_counts
 from lastswitch.logs.ordering import Ordered, count_in_order, unordered_words
 from lastswitch.logs.reading import CopyRule, LogRules, Reading, ScaleRule, log_rules, read_log
@@ -118,7 +118,8 @@ def fit_curves(
     True
     """
     rules = FitRules(level, min_events, min_subjects, smooth)
-    check_rules(rules, max_rest, max_streak)
+    check_rules(rules)
+    check_tables(0, max_rest, max_streak)
     check_flag("strict", strict)
     reads = log_rules(
         Columns(subject, time, arm, reward),
@@ -147,18 +148,6 @@ def fit_curves(
     single = tuple(fitted.name for fitted in fit.arms if not fitted.repeats)
     summary = replace(summary, single=single, agreed=agreed_orders(fit, ordered.others))
     return CurveFit(fit.arms, fit.counts, summary, fit.rules)
-
-
-def check_rules(rules: FitRules, max_rest: int, max_streak: int) -> None:
-    """Refuse settings under which no log can be fitted."""
-    check_whole("max_rest", max_rest, 1, LogError)
-    check_whole("max_streak", max_streak, 1, LogError)
-    check_whole("min_events", rules.min_events, 1, LogError)
-    check_whole("min_subjects", rules.min_subjects, 1, LogError)
-    if not (is_number(rules.level) and 0 < rules.level < 1):
-        raise LogError(f"level must lie strictly between 0 and 1, got {rules.level!r}.")
-    if rules.smooth is not None:
-        check_positive("smooth", rules.smooth, LogError)
 
 
 def _summary(reading: Reading, ordered: Ordered) -> LogSummary:

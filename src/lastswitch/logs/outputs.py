@@ -132,5 +132,5 @@ def table(fit: CurveFit) -> str:
     entries = rows(fit)
     return csv_text(
         list(entries[0]),
-        ([f"{x:.6g}" if isinstance(x, float) else x for x in e.values()] for e in entries),
+        ([float(f"{x:.6g}") if isinstance(x, float) else x for x in e.values()] for e in entries),
     )

@@ -21,10 +21,9 @@ from lastswitch._random import stream
 from lastswitch._when import WhenLike
 from lastswitch.errors import InputTypeError, LogError
 from lastswitch.intervals import Interval
-from lastswitch.logs.armfit import FitRules
-from lastswitch.logs.counts import GROUPS, arm_order, column_of
+from lastswitch.logs.armfit import FitRules, check_rules
+from lastswitch.logs.counts import GROUPS, arm_order, check_tables, column_of
 from lastswitch.logs.cycles import cycle_cells, rounds_of
-from lastswitch.logs.fitting import check_rules
 from lastswitch.logs.reading import ScaleRule, log_rules, read_log
 from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log
 from lastswitch.states import column
@@ -126,7 +125,8 @@ def replay(
     >>> found.snips.low < 0.6 < found.snips.high
     True
     """
-    check_rules(FitRules(level, min_events), max_rest, max_streak)
+    check_rules(FitRules(level, min_events))
+    check_tables(0, max_rest, max_streak)
     check_whole("rounds", rounds, 1, LogError)
     if not isinstance(propensity, str):
         raise InputTypeError(f"propensity must be the name of a column, got {propensity!r}.")

@@ -9,24 +9,32 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
 from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_path
-from lastswitch._codec import array_digest, digest, stamp, unstamp
-from lastswitch.errors import FileError, LastSwitchError
+from lastswitch._checks import check_path, check_whole
+from lastswitch._codec import (
+    array_digest,
+    digest,
+    parse_json,
+    read_arrays,
+    rebuilding,
+    stamp,
+    typed,
+    unstamp,
+)
+from lastswitch.errors import FileError
 from lastswitch.files import bandit_to_dict, load_bandit, to_toml
-from lastswitch.logs.armfit import FitRules
-from lastswitch.logs.cleaning import BadRows
-from lastswitch.logs.counts import Counts
-from lastswitch.logs.reading import Scale
+from lastswitch.logs.armfit import FitRules, check_rules
+from lastswitch.logs.counts import GROUPS, MOST_STATES, Counts, check_tables
 from lastswitch.logs.summary import LogSummary
 
 if TYPE_CHECKING:
@@ -129,34 +137,51 @@ def load_fit(path: str | PathLike[str]) -> CurveFit:
     from lastswitch.logs.curvefit import fit_counts
 
     file = check_path(path)
-    try:
-        with np.load(file, allow_pickle=False) as held:
-            header = unstamp(json.loads(str(held["header"])), "fit", VERSION, str(file))
-            arrays = {name: held[name] for name in _ARRAYS}
+    arrays = read_arrays(file, "fit")
+    with rebuilding(str(file)):
+        header = _header(arrays.pop("header"), str(file))
         if array_digest(arrays) != header["arrays"]:
-            raise FileError(
-                f"{str(file)!r} is damaged: its counts are not those it was saved with."
-            )
-        whole = (header[name] for name in ("rest", "streak", "groups"))
-        counts = Counts(tuple(header["names"]), *whole, **arrays)
-        return fit_counts(counts, _summary(header["summary"]), FitRules(**header["rules"]))
-    except LastSwitchError:
-        raise
-    except FileNotFoundError as error:
-        raise FileError(f"no fit at {str(file)!r}; save one with fit.save(path).") from error
-    except (OSError, ValueError, KeyError, TypeError, EOFError, IndexError, BadZipFile) as error:
-        raise FileError(f"{str(file)!r} is not a saved fit: {error}.") from error
+            raise FileError(f"{file} is damaged: its counts are not those it was saved with.")
+        rules = typed(FitRules, header["rules"])
+        check_rules(rules)
+        summary = typed(LogSummary, header["summary"])
+        if not (0 < summary.share <= 1 and math.isfinite(1 / summary.share)):
+            raise FileError(f"{file} is damaged: a share of {summary.share} is none.")
+        return fit_counts(_counts(header, arrays), summary, rules)
 
 
-def _summary(saved: dict[str, Any]) -> LogSummary:
-    bad = tuple(
-        BadRows(entry["kind"], entry["count"], tuple(entry["examples"])) for entry in saved["bad"]
+def _header(text: np.ndarray[Any, Any], where: str) -> dict[str, Any]:
+    return unstamp(parse_json(str(text), where), "fit", VERSION, where)
+
+
+def _counts(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Counts:
+    """Return the counts of a fit's file; every cell must lie within the arms and states named."""
+    names = typed(tuple[str, ...], header["names"], "'names'")
+    rest, streak, groups = (
+        check_whole(name, header[name], 1, FileError, most=most)
+        for name, most in (("rest", MOST_STATES), ("streak", MOST_STATES), ("groups", GROUPS))
     )
-    rows = {name: tuple(saved[name]) for name in ("silent", "single")}
-    agreed = tuple(tuple(row) for row in saved["agreed"])
-    return LogSummary(
-        **saved | rows | {"bad": bad, "agreed": agreed, "scale": Scale(**saved["scale"])}
-    )
+    check_tables(len(names), rest, streak)
+    counts = Counts(names, rest, streak, groups, **{name: arrays[name] for name in _ARRAYS})
+    for values, most in (
+        (counts.subject, 2**62),
+        (counts.arm, counts.n_arms),
+        (counts.column, counts.width),
+    ):
+        if (
+            values.dtype != np.int64
+            or values.ndim != 1
+            or not ((values >= 0) & (values < most)).all()
+        ):
+            raise FileError("its counts name an arm or a state that it does not have")
+    for sums in counts.sums:
+        if sums.dtype != np.float64 or not np.isfinite(sums).all():
+            raise FileError("its counts are not finite numbers")
+    if len({len(arrays[name]) for name in _ARRAYS}) > 1 or not (counts.events > 0).all():
+        raise FileError("its counts do not go together")
+    if (np.diff(counts.arm) < 0).any():
+        raise FileError("its counts are not sorted by arm")
+    return counts
 
 
 def _bandit_of(path: Path) -> str | None:
@@ -165,5 +190,5 @@ def _bandit_of(path: Path) -> str | None:
         with np.load(path, allow_pickle=False) as held:
             found = json.loads(str(held["header"]))
         return found.get("bandit") if isinstance(found, dict) else None
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+    except Exception:  # a damaged file beside a bandit is not its fit, whatever is wrong with it
         return None

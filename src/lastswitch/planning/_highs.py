@@ -1,4 +1,4 @@
-"""HiGHS, silent and on one thread, for the programs of :mod:`lastswitch.planning.programs`."""
+"""HiGHS, silent and on one thread, for linear and integer programs of blocks and schedules."""
 
 from __future__ import annotations
 
@@ -11,25 +11,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.planning.programs import Program
+from lastswitch.planning.programs import LinearProgram
 
 #: HiGHS' tightest safe tolerances: pays that differ by more than this are told apart.
 ACCURACY = 1e-9
 #: Seconds between two looks at the clock, the progress callback and Ctrl-C.
 _TICK = 0.1
+#: Seconds that HiGHS has for ending after Ctrl-C.
+PATIENCE = 1.0
 
 
 class Ended(NamedTuple):
-    """How an integer program ended: the best variables (or None) and the bound on any."""
+    """How an integer program ended: the best variables (or None) and the bound on any.
+
+    A bound of minus infinity proves that there are none; ``interrupted``: Ctrl-C ended it.
+    """
 
     variables: FloatArray | None
     bound: float
+    interrupted: bool = False
 
 
 class Model:
     """One program loaded into HiGHS, its costs scaled so that pays of any size stay accurate."""
 
-    def __init__(self, program: Program, *, integer: bool) -> None:
+    def __init__(self, program: LinearProgram, *, integer: bool) -> None:
         highspy: Any = importlib.import_module("highspy")
 
         self.program = program
@@ -84,14 +90,14 @@ class Model:
 
     def optimise(
         self,
-        start: FloatArray,
+        start: FloatArray | None,
         *,
         gap: float,
         time_limit: float | None,
         known: tuple[float, float],
         progress: Callable[[float, float, float], None] | None,
     ) -> Ended:
-        """Solve the integer program from the feasible ``start``; stop early when told to.
+        """Solve the integer program from a feasible ``start``, if any; stop early when told to.
 
         ``known`` is the value of ``start`` and some bound, to report until HiGHS has its own.
         HiGHS runs on a thread of its own, so that Ctrl-C reaches us and cancels it politely.
@@ -101,9 +107,10 @@ class Model:
         highs.setOptionValue("mip_rel_gap", float(gap))
         if time_limit is not None:
             highs.setOptionValue("time_limit", float(time_limit))
-        solution = highspy.HighsSolution()
-        solution.col_value = start
-        highs.setSolution(solution)
+        if start is not None:
+            solution = highspy.HighsSolution()
+            solution.col_value = start
+            highs.setSolution(solution)
         latest = [known]
         if progress is not None:
 
@@ -112,23 +119,34 @@ class Model:
                 latest[0] = (max(known[0], value * self.scale), min(known[1], bound * self.scale))
 
             highs.cbMipInterrupt += note
-        self._run(latest, progress)
-        info = highs.getInfo()
+        interrupted, ended = self._run(latest, progress)
+        if not ended:
+            return Ended(None, known[1], interrupted)
+        info, status = highs.getInfo(), highs.getModelStatus()
+        # All variables are bounded, so a program is never unbounded.
+        if status in (self._status.kInfeasible, self._status.kUnboundedOrInfeasible):
+            return Ended(None, -np.inf)
         feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         variables = np.array(highs.getSolution().col_value) if feasible else None
-        return Ended(variables, min(known[1], info.mip_dual_bound * self.scale))
+        bound = info.mip_dual_bound if self.program.integer.any() else np.inf
+        if status == self._status.kOptimal and not np.isfinite(bound):
+            bound = info.objective_function_value  # nothing was left to decide
+        return Ended(variables, min(known[1], bound * self.scale), interrupted)
 
     def _run(
         self,
         latest: list[tuple[float, float]],
         progress: Callable[[float, float, float], None] | None,
-    ) -> None:
-        """Run HiGHS to its end, reporting on the way; on Ctrl-C bring that end about.
+    ) -> tuple[bool, bool]:
+        """Run HiGHS, reporting on the way; return whether Ctrl-C came, and whether HiGHS ended.
+
+        On Ctrl-C its end is brought about. While it presolves, HiGHS does not listen: then it is
+        left behind on its thread, and its model with it.
 
         On a thread of ours: highspy's own way of doing so has one lock for all solvers of a
         process, which two threads, or a solver left behind by Ctrl-C, would wait for.
         """
-        highs, began, done = self._highs, time.perf_counter(), Event()
+        highs, began, done, interrupted = self._highs, time.perf_counter(), Event(), False
         highs.HandleUserInterrupt = True
 
         def solve() -> None:
@@ -138,15 +156,18 @@ class Model:
                 done.set()
 
         worker = Thread(target=solve, daemon=True)
-        while not done.is_set():
+        patience = np.inf
+        while not done.is_set() and time.perf_counter() < patience:
             try:
                 if not worker.ident:
                     worker.start()
                 if not done.wait(_TICK) and progress is not None:
                     progress(time.perf_counter() - began, *latest[0])
             except KeyboardInterrupt:
+                interrupted, patience = True, time.perf_counter() + PATIENCE
                 highs.cancelSolve()
             except BaseException:  # the callback's own trouble: stop HiGHS before passing it on
                 highs.cancelSolve()
                 done.wait()
                 raise
+        return interrupted, done.is_set()

@@ -8,19 +8,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
+from lastswitch._checks import LARGEST
 from lastswitch.errors import InputTypeError, ProblemError
 from lastswitch.states import as_allowed, as_array
 
+#: Streaks that a state may have, which are counted up from there.
+LONGEST_RUN = 2**62
 Scalar = TypeVar("Scalar", bound=np.generic)
-#: Pays beyond this size are refused: sums of them, and of what is derived from them, must not
-#: overflow.
-LARGEST = 1e100
 
 
 def checked_table(name: str, values: ArrayLike, ndim: int) -> FloatArray:
     """Return ``values`` as a read-only table of finite floats."""
+    if np.ma.isMaskedArray(values):
+        raise InputTypeError(
+            f"{name} has a mask, which would be ignored; fill it in, such as with .filled(0.0)."
+        )
     try:
-        table = np.array(values, dtype=np.float64, order="C")
+        table = np.asarray(values)
+        if table.dtype.kind not in "biufO":
+            raise InputTypeError(f"{name} must be a table of real numbers, got {table.dtype}.")
+        table = np.array(table, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise InputTypeError(
             f"{name} must be a {ndim}-dimensional table of numbers: {error}."
@@ -47,6 +54,10 @@ def checked_run(run: ArrayLike | None, n_arms: int) -> IntArray:
         raise ProblemError(
             f"run must be {n_arms} integers, one per arm; got shape "
             f"{lengths.shape} of {lengths.dtype}."
+        )
+    if (lengths > LONGEST_RUN).any():
+        raise ProblemError(
+            f"run must be at most 2**62, got {int(lengths.max())}: plays in a row are counted."
         )
     if (lengths < 0).any():
         raise ProblemError(

@@ -9,7 +9,7 @@ from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import jit
 
 
-@jit
+@jit(makes_arrays=True)
 def backward_step(
     first: IntArray,
     target: NDArray[np.int32],
@@ -30,7 +30,7 @@ def backward_step(
         choices[u] = chosen
 
 
-@jit
+@jit(makes_arrays=True)
 def backward_span(
     first: IntArray,
     target: NDArray[np.int32],
@@ -49,7 +49,7 @@ def backward_span(
     return following
 
 
-@jit
+@jit(makes_arrays=True)
 def backward_choices(
     first: IntArray,
     target: NDArray[np.int32],
@@ -66,7 +66,7 @@ def backward_choices(
     return following
 
 
-@jit
+@jit(makes_arrays=True)
 def walk_choices(
     first: IntArray,
     target: NDArray[np.int32],
@@ -89,7 +89,7 @@ def walk_choices(
     return state
 
 
-@jit
+@jit(makes_arrays=True)
 def best_alone_total(
     weight: FloatArray, on_pull: IntArray, on_idle: IntArray, start: int, horizon: int
 ) -> tuple[float, int]:
@@ -110,7 +110,7 @@ def best_alone_total(
     return value[start], pulls[start]
 
 
-@jit
+@jit(makes_arrays=True)
 def best_alone_totals(
     weight: FloatArray,
     on_pull: IntArray,
@@ -133,7 +133,7 @@ def best_alone_totals(
         )
 
 
-@jit
+@jit(makes_arrays=True)
 def best_used_totals(
     weight: FloatArray,
     on_pull: IntArray,

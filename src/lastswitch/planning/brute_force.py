@@ -12,7 +12,7 @@ import time
 
 from lastswitch.errors import PlanError
 from lastswitch.planning.greedy import plain_bound
-from lastswitch.planning.plan import Plan, Solution, Tell
+from lastswitch.planning.plan import Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 
 #: More blocks than this would take hours; the other exact solvers take milliseconds.
@@ -25,7 +25,7 @@ def solve(
     gap: float = 0.0,
     time_limit: float | None = None,
     progress: Tell | None = None,
-    warm: Plan | None = None,
+    warm: Solution | None = None,
 ) -> Solution:
     """Try every block the problem admits.
 

@@ -5,6 +5,8 @@ One base for plans and optima, so that value, bound, gap and optimal mean the sa
 
 from __future__ import annotations
 
+import math
+
 from lastswitch._checks import is_number
 from lastswitch.errors import PlanError
 
@@ -46,18 +48,22 @@ class Certificate:
     @property
     def optimal(self) -> bool:
         """Whether the value is proven to be the best possible, up to rounding."""
+        if not math.isfinite(self.bound):
+            return False  # nothing is proven, and rounding is no less than infinite
         return self.bound <= self.value or self.bound <= self.value + self._rounding()
 
     def _rounding(self) -> float:
         return rounding(self.value, self.bound, self.scale)
 
     def _certify(self) -> None:
-        """Turn value and bound into floats; refuse a value above its bound."""
+        """Turn value and bound into floats; refuse a value above its bound, or without end."""
         for name in ("value", "bound"):
             number = getattr(self, name)
             if not is_number(number):
                 raise PlanError(f"{name} must be a number, got {number!r}.")
             object.__setattr__(self, name, float(number))
+        if math.isinf(self.value):
+            raise PlanError(f"value must be finite, got {self.value}; are pays or costs too large?")
         # Written so that a NaN on either side is refused too.
         if not (self.value <= self.bound or self.value <= self.bound + self._rounding()):
             raise PlanError(

@@ -24,7 +24,7 @@ from lastswitch.planning.diagrams.build import block_model, count_states, plain_
 from lastswitch.planning.diagrams.diagram import Model
 from lastswitch.planning.diagrams.shared import without_pays
 from lastswitch.planning.greedy import greedy_block, plain_bound
-from lastswitch.planning.plan import Plan, Solution, Tell
+from lastswitch.planning.plan import Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.search import stages
@@ -40,7 +40,7 @@ def solve(
     gap: float = 0.0,
     time_limit: float | None = None,
     progress: Tell | None = None,
-    warm: Plan | Solution | None = None,
+    warm: Solution | None = None,
     params: SearchParams | None = None,
 ) -> Solution:
     """Solve a block problem, exactly unless ``gap`` or ``time_limit`` stop it earlier.

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from lastswitch._arrays import IntArray
 from lastswitch._checks import check_bandit, check_limits
 from lastswitch._progress import Report
+from lastswitch.bandit import options_of
 from lastswitch.blocks import cycle_reward
 from lastswitch.errors import PlanError
 from lastswitch.planning._tables import checked_length
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lastswitch.bandit import Bandit
+    from lastswitch.planning.ruled.solve import Options
     from lastswitch.rules import Rule
 
 
@@ -78,11 +80,11 @@ def plan_cycle(
     check_bandit("plan_cycle", bandit)
     check_limits(gap, time_limit)
     by_round = allowed is not None and as_array(allowed).ndim > 1
+    options = options_of(bandit, rules, plays, silence)
     with running(time_limit, progress, "planning a cycle") as clock:
-        if by_round or not (bandit.plain and rules is None and plays is None):
+        if by_round or not _plain(options):
             from lastswitch.planning.ruled.solve import plan_ruled_cycle
 
-            options = (rules, plays, silence)
             where = allowed if by_round else _allowed(bandit, allowed)
             return plan_ruled_cycle(bandit, rounds, where, options, gap=gap, clock=clock)
         arms = _allowed(bandit, allowed)
@@ -120,11 +122,11 @@ def best_cycle(
     check_bandit("best_cycle", bandit)
     check_limits(gap, time_limit)
     arms = _allowed(bandit, allowed)
+    options = options_of(bandit, rules, plays, silence)
     with running(time_limit, progress, "planning cycles") as clock:
-        if not (bandit.plain and rules is None and plays is None):
+        if not _plain(options):
             from lastswitch.planning.ruled.solve import best_ruled_cycle
 
-            options = (rules, plays, silence)
             return best_ruled_cycle(bandit, limit, arms, options, gap=gap, clock=clock)
         return _plan(bandit, _best_cycle(bandit, limit, gap, clock, arms), clock)
 
@@ -162,6 +164,12 @@ def _plan(bandit: Bandit, found: Cycle, clock: Clock) -> Plan:
         names=tuple(bandit.names),
         repeats=True,
     )
+
+
+def _plain(options: Options) -> bool:
+    """Tell whether there are no rules and every round plays one arm, whatever silence would pay."""
+    rules, plays, _ = options
+    return not rules and plays == (1, 1)
 
 
 def _allowed(bandit: Bandit, allowed: ArrayLike | None) -> list[int]:

@@ -59,12 +59,32 @@ def average_bound(bandit: Bandit) -> float:
     0.833333
     """
     check_bandit("average_bound", bandit)
-    if bandit.plays == (1, 1):
-        return frequencies(bandit.curves).least()
-    return _places_bound(frequencies(bandit.curves), bandit.plays[1], bandit.silence)
+    return places_bound(bandit.curves, bandit.plays, bandit.silence, Clock(None))
 
 
-def _places_bound(arms: Frequencies, places: int, silence: float) -> float:
+def places_bound(
+    curves: tuple[Curve, ...], plays: tuple[int, int], silence: float, clock: Clock
+) -> float:
+    """Return the bound of arms with these curves; out of time, the least so far.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> places_bound((ls.Curve([0.5], [0.5]),), (0, 1), 0.75, Clock(None))
+    0.75
+    """
+    if plays == (1, 1):
+        return frequencies(curves).least(clock)
+    arms, least = frequencies(curves), [math.inf]
+    try:
+        return _places_bound(arms, plays[1], silence, clock, least)
+    except OutOfTime:
+        return min(least[0], plays[1] * max(arms.most, silence))
+
+
+def _places_bound(
+    arms: Frequencies, places: int, silence: float, clock: Clock, lowest: list[float]
+) -> float:
     """Return the bound of several places a round, each of which pays ``silence`` if left empty.
 
     Every price of a place that is at least what silence pays gives one: then no place is worth
@@ -72,8 +92,11 @@ def _places_bound(arms: Frequencies, places: int, silence: float) -> float:
     """
 
     def at(price: float) -> tuple[float, float]:
+        clock.check()
         value, slope = arms.at(price)
-        return value + (places - 1) * price, slope + places - 1
+        value += (places - 1) * price
+        lowest[0] = min(lowest[0], value)
+        return value, slope + places - 1
 
     value, slope = at(silence)
     if slope >= 0.0:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lastswitch._arrays import FloatArray
 from lastswitch.planning.problem import BlockProblem
 
 
@@ -17,14 +18,29 @@ def greedy_block(problem: BlockProblem, prefix: Sequence[int] = ()) -> list[int]
     >>> greedy_block(BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2), [0, 1])
     [0, 1, 0]
     """
+    return completed(problem, [*prefix, *[None] * (problem.length - len(prefix))])
+
+
+def completed(problem: BlockProblem, wanted: Sequence[int | None]) -> list[int]:
+    """Return the block of the arms ``wanted`` by slot, the best pay where there is none.
+
+    An arm that is not admitted is not taken.
+
+    Examples
+    --------
+    >>> problem = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2, distinct_start=True)
+    >>> completed(problem, [1, 1, None])
+    [1, 0, 1]
+    """
     memory: list[int | None] = [None] * problem.n_arms
-    block = list(prefix)
-    for t in range(problem.length):
-        if t == len(block):
-            arms = admitted_arms(problem, block)
-            pays = [problem._pay(arm, memory[arm], t) for arm in arms]
-            block.append(arms[int(np.argmax(pays))])
-        problem._step(memory, block[t], t)
+    block: list[int] = []
+    for t, arm in enumerate(wanted):
+        arms = admitted_arms(problem, block)
+        if arm is None or arm not in arms:
+            pays = [problem._pay(other, memory[other], t) for other in arms]
+            arm = arms[int(np.argmax(pays))]
+        block.append(arm)
+        problem._step(memory, arm, t)
     return block
 
 
@@ -54,7 +70,21 @@ def plain_bound(problem: BlockProblem) -> float:
     >>> plain_bound(BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2))
     1.1
     """
-    tables = [problem.first]  # by arm and slot: the best pay of any state it may be in
+    offers = np.where(problem.allowed, best_offers(problem), -np.inf)
+    return float(offers.max(axis=1).sum()) + best_end(problem)
+
+
+def best_offers(problem: BlockProblem) -> FloatArray:
+    """Return the best pay each arm could get in each slot (d, K), from any state it may be in.
+
+    Examples
+    --------
+    >>> best_offers(BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2))
+    array([[0. , 0. ],
+           [0.1, 0.2],
+           [0.9, 0.2]])
+    """
+    tables = [problem.first]
     for t_from, table in ((1, problem.streak), (2, problem.rest)):
         if problem.length > t_from:
             slots = np.arange(problem.length) - t_from
@@ -64,9 +94,20 @@ def plain_bound(problem: BlockProblem) -> float:
                 ahead = np.broadcast_to(table.max(axis=1, keepdims=True), table.shape)
             reached = ahead[:, np.clip(slots, 0, table.shape[1] - 1)]
             tables.append(np.where(slots >= 0, reached, -np.inf))
-    best = np.where(problem.allowed.T, np.max(tables, axis=0), -np.inf).max(axis=0)
+    offers: FloatArray = np.max(tables, axis=0).T
+    return offers
+
+
+def best_end(problem: BlockProblem) -> float:
+    """Return the most that the memories left at the end can be worth.
+
+    Examples
+    --------
+    >>> best_end(BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0] * 3] * 2))
+    0.0
+    """
     end = problem.terminal
     if end is None:
-        return float(best.sum())
+        return 0.0
     ends = [end.rest.max(axis=1), end.streak.max(axis=1), end.unplayed]
-    return float(best.sum() + np.max(ends, axis=0).sum())
+    return float(np.max(ends, axis=0).sum())

@@ -13,7 +13,7 @@ import numpy as np
 from lastswitch._arrays import FloatArray
 from lastswitch.planning._highs import Model
 from lastswitch.planning.greedy import greedy_block, plain_bound
-from lastswitch.planning.plan import Plan, Solution, Tell
+from lastswitch.planning.plan import Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.programs import FIRST, REPEATED, RESTED, Form, Program, build_program
 from lastswitch.states import moved
@@ -25,7 +25,7 @@ def solve(
     gap: float = 0.0,
     time_limit: float | None = None,
     progress: Tell | None = None,
-    warm: Plan | None = None,
+    warm: Solution | None = None,
     form: Form | None = None,
 ) -> Solution:
     """Solve the integer program to optimality, or until ``gap`` or ``time_limit``.
@@ -95,14 +95,9 @@ def variables_of(program: Program, block: list[int]) -> FloatArray:
     return variables[: len(program.cost)]
 
 
-def _known_block(problem: BlockProblem, warm: Plan | None) -> list[int]:
-    """Return a block to start from: the better of a greedy one and the warm plan's, if it fits."""
+def _known_block(problem: BlockProblem, warm: Solution | None) -> list[int]:
+    """Return a block to start from: the better of a greedy one and the warm start's."""
     greedy = greedy_block(problem)
     if warm is None:
         return greedy
-    block = list(warm.block)
-    slots = np.arange(problem.length)
-    repeats = problem.distinct_start and problem.length > 1 and block[0] == block[1]
-    if max(block) >= problem.n_arms or not problem.allowed[slots, block].all() or repeats:
-        return greedy
-    return max(greedy, block, key=problem.value)
+    return max(greedy, list(warm.block), key=problem.value)

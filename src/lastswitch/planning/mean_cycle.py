@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import hot, jit
+from lastswitch._kernels import jit
 
 # An improvement smaller than this is rounding. The certificate does not rest on it: bounds are
 # computed from the final values by `bias_violation`, whatever the iterations did.
 EPSILON = 1e-12
 
 
-@hot
+@jit(inline=True)
 def find_state(
     table: NDArray[np.int32], states: NDArray[np.int16], vector: NDArray[np.int16]
 ) -> int:
@@ -42,7 +42,7 @@ def find_state(
     return int(slot)
 
 
-@hot
+@jit(inline=True)
 def sort_part(vector: NDArray[np.int16], low: int, high: int) -> None:
     """Sort ``vector[low:high]`` in place (insertion: groups are short and nearly sorted)."""
     for k in range(low + 1, high):
@@ -54,14 +54,14 @@ def sort_part(vector: NDArray[np.int16], low: int, high: int) -> None:
         vector[j + 1] = value
 
 
-@jit
+@jit(makes_arrays=True)
 def index_states(table: NDArray[np.int32], states: NDArray[np.int16], count: int) -> None:
     """Enter the first ``count`` states into an empty hash table."""
     for u in range(count):
         table[find_state(table, states, states[u])] = u
 
 
-@jit
+@jit(makes_arrays=True)
 def expand(
     groups: IntArray,
     offset: IntArray,
@@ -126,7 +126,7 @@ def expand(
     return not stopped
 
 
-@jit
+@jit(makes_arrays=True)
 def evaluate(
     choice: IntArray,
     target: NDArray[np.int32],
@@ -169,7 +169,7 @@ def evaluate(
             bias[v] = weight[label[e]] - gain[v] + bias[target[e]]
 
 
-@jit
+@jit(makes_arrays=True)
 def greedy_choice(
     first: IntArray, target: NDArray[np.int32], label: NDArray[np.int32], weight: FloatArray
 ) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -186,7 +186,7 @@ def greedy_choice(
     return choice, gain, bias
 
 
-@jit
+@jit(makes_arrays=True)
 def improve(
     first: IntArray,
     target: NDArray[np.int32],
@@ -220,7 +220,7 @@ def improve(
     return changed
 
 
-@jit
+@jit(makes_arrays=True)
 def onto_cycle(choice: IntArray, target: NDArray[np.int32], state: int, steps: int) -> int:
     """Return where ``steps`` choices lead from ``state``: past the transient part, if enough."""
     for _ in range(steps):
@@ -228,7 +228,7 @@ def onto_cycle(choice: IntArray, target: NDArray[np.int32], state: int, steps: i
     return state
 
 
-@jit
+@jit(makes_arrays=True)
 def howard(
     first: IntArray,
     target: NDArray[np.int32],
@@ -250,7 +250,7 @@ def howard(
     return onto_cycle(choice, target, int(np.argmax(gain)), n), choice, gain, bias
 
 
-@jit
+@jit(makes_arrays=True)
 def part_gains(
     first: IntArray,
     target: NDArray[np.int32],
@@ -285,7 +285,7 @@ def part_gains(
     return bounds, pulls
 
 
-@jit
+@jit(makes_arrays=True)
 def bias_violation(
     first: IntArray,
     target: NDArray[np.int32],

@@ -13,9 +13,9 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_flag, check_list
-from lastswitch._codec import stamp, to_text, unstamp
-from lastswitch.errors import FileError, InputTypeError, LastSwitchError, PlanError
+from lastswitch._checks import check_flag, check_list, shown
+from lastswitch._codec import rebuilding, stamp, to_text, typed, unstamp
+from lastswitch.errors import FileError, InputTypeError, PlanError
 from lastswitch.planning.certificate import Certificate, rounding
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.states import as_array
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from lastswitch.schedules import Schedule
 
 VERSION = 2
+#: So many arms are given names of their own where a plan has none.
+MOST_NAMED = 1_000_000
 
 #: What a solver calls now and then with (seconds so far, best value, bound).
 Tell = Callable[[float, float, float], None]
@@ -119,6 +121,7 @@ class Plan(Certificate):
         else:
             object.__setattr__(self, "block", _arms(self.block))
             object.__setattr__(self, "rounds", tuple(zip(self.block, strict=True)))
+        object.__setattr__(self, "prices", _prices(self.prices))
         check_flag("repeats", self.repeats)
         if not (self.problem is None or hasattr(self.problem, "pulls")):
             raise InputTypeError(
@@ -130,6 +133,13 @@ class Plan(Certificate):
         else:
             n_arms = self.problem.n_arms
         names = check_list("names", self.names, "one string per arm")
+        if not names and n_arms > MOST_NAMED:
+            raise PlanError(
+                f"the plan plays arm {n_arms - 1}, and arms are numbered from 0; give names= or a "
+                f"problem with so many arms if there really are more than {MOST_NAMED:,}."
+            )
+        if not all(isinstance(name, str) for name in names):
+            raise InputTypeError(f"names must be strings, got {shown(names)}.")
         names = names or [f"arm {i}" for i in range(n_arms)]
         object.__setattr__(self, "names", tuple(names))
         if len(self.names) < n_arms:
@@ -248,31 +258,21 @@ class Plan(Certificate):
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
         """Return the plan that :meth:`to_dict` wrote down, its block evaluated again."""
         data = unstamp(data, "plan", VERSION, "this plan")
-        try:
+        with rebuilding("this plan"):
             prices, problem = data["prices"], data["problem"]
             plan = cls(
                 block=tuple(data["block"]),
                 rounds=tuple(tuple(arms) for arms in data["rounds"] or ()),
                 value=data["value"],
                 bound=data["bound"],
-                solver=data["solver"],
-                seconds=data["seconds"],
+                solver=typed(str, data["solver"], "'solver'"),
+                seconds=typed(float, data["seconds"], "'seconds'"),
                 names=tuple(data["names"]),
                 problem=None if problem is None else _problem(problem),
                 repeats=data["repeats"],
                 prices=None if prices is None else np.asarray(prices, dtype=np.float64),
             )
             plan._evaluate_again()
-        except KeyError as error:
-            raise FileError(
-                f"the plan lacks its entry {error}; write it with to_dict()."
-            ) from error
-        except LastSwitchError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise FileError(
-                f"the plan cannot be read: {error}; write it with to_dict()."
-            ) from error
         return plan
 
     def _evaluate_again(self) -> None:
@@ -309,6 +309,19 @@ def _round(arms: Sequence[int]) -> tuple[int, ...]:
     if not all(isinstance(arm, int | np.integer) and arm >= 0 for arm in arms):
         raise PlanError(f"a round lists arms by number, 0 or more; got {arms!r}.")
     return tuple(int(arm) for arm in arms)
+
+
+def _prices(prices: FloatArray | None) -> FloatArray | None:
+    """Return the prices as an array of floats; whether they are of use is seen when they are."""
+    if prices is None:
+        return None
+    given = as_array(prices)
+    if given.ndim != 1 or given.dtype.kind not in "iuf":
+        raise InputTypeError(
+            f"prices must be numbers, one per slot or more; got shape {given.shape} of "
+            f"{given.dtype}."
+        )
+    return given.astype(np.float64, copy=False)
 
 
 def _arms(block: Sequence[int] | IntArray) -> tuple[int, ...]:

@@ -77,11 +77,10 @@ class Columns(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Program:
+class LinearProgram:
     """max cost·x + constant over 0 ≤ x ≤ upper and low ≤ Ax ≤ high, A by rows.
 
-    ``arm`` and ``slot`` say what each variable plays, ``integer`` which ones must be whole;
-    ``families`` counts the constraints by name, in order.
+    ``integer`` says which variables must be whole.
     """
 
     cost: FloatArray
@@ -93,6 +92,16 @@ class Program:
     indices: IntArray
     values: FloatArray
     integer: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Program(LinearProgram):
+    """The program of one block.
+
+    ``arm`` and ``slot`` say what each variable plays; ``families`` counts the constraints by name,
+    in order.
+    """
+
     arm: IntArray
     slot: IntArray
     columns: Columns

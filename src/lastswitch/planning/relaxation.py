@@ -15,7 +15,7 @@ import numpy as np
 
 from lastswitch.planning._highs import Model
 from lastswitch.planning.greedy import admitted_arms, greedy_block, plain_bound
-from lastswitch.planning.plan import Plan, Solution, Tell
+from lastswitch.planning.plan import Solution, Tell
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.programs import Form, build_program
 
@@ -26,7 +26,7 @@ def solve(
     gap: float = 0.0,
     time_limit: float | None = None,
     progress: Tell | None = None,
-    warm: Plan | None = None,
+    warm: Solution | None = None,
     form: Form | None = None,
 ) -> Solution:
     """Run Algorithm 2, each linear program starting from the last one's basis.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare, hot
+from lastswitch._kernels import jit
 from lastswitch.planning.mean_cycle import find_state, sort_part
 
 #: What :func:`spread` returns if it found no cycle: nothing is left, no room, or a slice is over.
@@ -68,7 +68,7 @@ class Labels(NamedTuple):
     moved: NDArray[np.int16]
 
 
-@hot
+@jit(inline=True)
 def worth_following(moves: Moves, limits: Limits, debt: float, vector: NDArray[np.int16]) -> bool:
     """Tell whether a state with this debt can be part of what is looked for."""
     if debt < limits.most:
@@ -84,7 +84,7 @@ def worth_following(moves: Moves, limits: Limits, debt: float, vector: NDArray[n
     return False
 
 
-@hot
+@jit(inline=True)
 def is_ancestor(parent: NDArray[np.int32], older: int, state: int) -> bool:
     """Tell whether the way to ``state`` goes through ``older``."""
     while state >= 0 and state != older:
@@ -92,7 +92,7 @@ def is_ancestor(parent: NDArray[np.int32], older: int, state: int) -> bool:
     return state == older
 
 
-@hot
+@jit(inline=True)
 def move_all(
     moves: Moves,
     states: NDArray[np.int16],
@@ -109,7 +109,7 @@ def move_all(
         sort_part(moved, moves.groups[g], moves.groups[g + 1])
 
 
-@bare
+@jit
 def spread(moves: Moves, limits: Limits, labels: Labels, cursor: IntArray, most: int) -> int:
     """Lower the debts of all states that can be reached while they are worth following.
 
@@ -171,7 +171,7 @@ def spread(moves: Moves, limits: Limits, labels: Labels, cursor: IntArray, most:
     return DONE
 
 
-@bare
+@jit
 def plays_between(
     moves: Moves,
     allowance: float,
@@ -208,7 +208,7 @@ def plays_between(
     return plays
 
 
-@bare
+@jit
 def one_more_round(
     first: IntArray,
     target: NDArray[np.int32],

@@ -7,8 +7,8 @@ A solver is a module of this package with one function::
 - ``gap`` (>= 0): it may stop once (bound - value) <= gap * |value|.
 - ``time_limit`` (seconds or None): it returns its best block and a true bound about then.
 - ``progress`` (or None): called now and then with (seconds so far, best value, bound).
-- ``warm`` (a Plan or None): an earlier plan of a similar problem of the same shape; its block and
-  prices may be used as a start, never trusted as a result. It may not fit the new mask.
+- ``warm`` (a Solution or None): an earlier plan of a similar problem, as far as it fits this one;
+  its block and prices may be used as a start, never trusted as a result.
 - On ``KeyboardInterrupt`` it returns its best block so far and a true bound, if it has any.
 
 The ``Solution`` holds the block, the bound and, if there are any, prices; ``plan_block`` evaluates
@@ -27,12 +27,15 @@ from numpy.typing import ArrayLike
 
 from lastswitch._checks import check_choice, check_limits
 from lastswitch._progress import Progress, Report, reporter
-from lastswitch.bandit import Bandit
+from lastswitch.bandit import Bandit, options_of
 from lastswitch.errors import InputTypeError, PlanError
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.greedy import plain_bound
+from lastswitch.planning.long_blocks import walked
 from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem
+from lastswitch.planning.ruled.playing import start_after
+from lastswitch.planning.warm import block_start
 from lastswitch.states import Start
 
 if TYPE_CHECKING:
@@ -49,6 +52,8 @@ SOLVERS = {
 
 #: What solvers that go through HiGHS take for equal, relative to the largest number.
 ACCURACY = {"ilp": 1e-9, "relaxation": 1e-9}
+#: So many times that, relative to what a schedule collects, is an error to own up to.
+VISIBLE = 10
 
 
 def plan_block(
@@ -106,7 +111,8 @@ def plan_block(
     time_limit
         Stop after about this many seconds with the best block so far and its bound.
     warm
-        A plan of a similar problem, to start from.
+        A plan of a similar problem of as many rounds, to start from: as far as it fits, arms
+        being known by their names. It is never trusted.
     progress
         ``True`` for a bar, or a function called now and then with a
         :class:`~lastswitch.Progress`: seconds, value and bound so far.
@@ -145,11 +151,16 @@ def plan_block(
             return plan_ruled(
                 *(problem, solver), gap=gap, time_limit=time_limit, warm=warm, progress=report
             )
-        if warm is not None and not warm.block:
-            warm = None  # of several plays a round: of no use here
-        solution: Solution = module.solve(
-            problem, gap=gap, time_limit=time_limit, progress=listened, warm=warm
-        )
+        solution: Solution | None = None
+        if solver == "certified" and names and history is None:
+            assert isinstance(bandit, Bandit)
+            solution = walked(bandit, problem, start, time_limit)
+        if solution is None:
+            known = None if warm is None else block_start(warm, problem, names)
+            left = None if time_limit is None else time_limit - (time.perf_counter() - began)
+            solution = module.solve(
+                problem, gap=gap, time_limit=left, progress=listened, warm=known
+            )
     seconds = time.perf_counter() - began - solution.loading
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)
 
@@ -173,18 +184,16 @@ def plan_of(
     """
     block = np.asarray(solution.block)
     value, size = problem.worth(block)
-    bound, error = solution.bound, 0.0
-    # A proven block has no other bound. Pays of a cycle lie in [0, 1], and another starts in
-    # another state.
-    if bound > value and not repeats:
-        accuracy, free = ACCURACY.get(solver, 0.0), plain_bound(problem)
-        error = accuracy * problem.length * problem.scale
-        # HiGHS calls equal what differs by rounding in its largest number. Where the block
-        # collects much smaller ones, that can be seen, and is owned up to.
-        if error > 100 * accuracy * (size or abs(free)):
-            bound += error
+    bound, accuracy = solution.bound, ACCURACY.get(solver, 0.0)
+    # A proven block has no other bound. Another cycle starts in another state.
+    if not repeats and (bound > value or accuracy):
+        free = plain_bound(problem)
+        if accuracy:
+            error = accuracy * problem.length * problem.scale
+            visible = VISIBLE * accuracy * (size or abs(free))
+            bound = owned_up(value, bound, error, visible, free)
         bound = min(bound, free)
-    if value > bound and value - bound <= max(error, rounding(value, bound, size)):
+    if value > bound and value - bound <= rounding(value, bound, size):
         bound = value  # the two are the same sum in a different order
     return Plan(
         block=tuple(block.tolist()),
@@ -197,6 +206,25 @@ def plan_of(
         repeats=repeats,
         prices=solution.prices,
     )
+
+
+def owned_up(value: float, bound: float, error: float, visible: float, free: float) -> float:
+    """Return a bound that holds although its solver calls equal what differs by ``error``.
+
+    That is rounding in the largest number of the problem. Where the schedule collects much smaller
+    ones it is ``visible``, and is owned up to. A ``bound`` that is off by more is none, and the
+    ``free`` one, made without that solver, holds in its place.
+
+    Examples
+    --------
+    >>> owned_up(1.0, 1.0, 1e-9, 1e-7, 3.0), owned_up(1.0, 1.0, 0.25, 1e-7, 3.0)
+    (1.0, 1.25)
+    >>> owned_up(1.0, 0.5, 0.25, 1e-7, 3.0)
+    3.0
+    """
+    if value > bound + max(error, visible):
+        return free
+    return max(bound + error if error > visible else bound, value)
 
 
 def _problem(
@@ -215,28 +243,25 @@ def _problem(
         return _as_it_is(bandit, given), ()
     if length is None:
         raise PlanError("length is missing: say how many rounds to plan, such as length=12.")
-    history, rules, plays, silence = ruled
-    if bandit.plain and history is None and rules is None and plays is None:
+    history = ruled[0]
+    rules, plays, silence = options_of(bandit, *ruled[1:])
+    if not rules and plays == (1, 1):
+        start = start_after(bandit, start, history)
         problem = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
         return problem, tuple(bandit.names)
     from lastswitch.planning.ruled.problem import RuledProblem
 
-    options = {"rules": rules, "plays": plays, "silence": silence, "allowed": allowed}
     full = RuledProblem.from_bandit(
-        bandit, length, start=start, history=history, distinct_start=distinct_start, **options
+        bandit,
+        length,
+        start=start,
+        history=history,
+        rules=rules,
+        plays=plays,
+        silence=silence,
+        allowed=allowed,
+        distinct_start=distinct_start,
     )
-    if not full.rules and full.plays == (1, 1):  # a history without rules is a start
-        first = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
-        tables = full.block
-        return (
-            BlockProblem(
-                *(tables.rest, tables.streak, tables.first),
-                run=tables.run,
-                allowed=first.allowed,
-                distinct_start=distinct_start,
-            ),
-            tuple(bandit.names),
-        )
     return full, tuple(bandit.names)
 
 

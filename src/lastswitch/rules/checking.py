@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from lastswitch.errors import RuleError
-from lastswitch.rules.records import Counting, Rule, Succession, Window
+from lastswitch.rules.records import Counting, Rule, Succession, Who, Window
 
 #: The arms of each round.
 PlayedRounds = Sequence[Sequence[int]]
@@ -65,12 +66,9 @@ def violations(
     else:
         windows = rule.windows(len(rounds))
         for who in [(arm,) for arm in rule.who] if rule.each else [rule.who]:
-            counts = [sum(arm in who for arm in arms) for arms in rounds]
-            before = [sum(arm in who for arm in arms) for arms in history]
-            if repeats:
-                turns = 1 + (rule.within or 1) // len(rounds)
-                before = counts * turns
-            _counted(rule, windows, before + counts, len(before), repeats, found)
+            counts, before = _counts(who, rounds), _counts(who, history)
+            plays = _Turns(counts) if repeats else _Plays(before + counts, len(before))
+            _counted(rule, windows, plays, len(rounds), found)
     return [Violation(t, amount) for t, amount in sorted(found.items())]
 
 
@@ -96,35 +94,66 @@ def _followers(rule: Succession, played: PlayedRounds, now: int, found: dict[int
             _add(found, t - now, sum(arm in rule.who for arm in played[t]))
 
 
+def _counts(who: Who, rounds: PlayedRounds) -> list[int]:
+    """Return how many plays of ``who`` each round has."""
+    return [sum(arm in who for arm in arms) for arms in rounds]
+
+
+class _Plays:
+    """Plays of every round of a block and of its known past; round 0 is entry ``now``."""
+
+    repeats = False
+
+    def __init__(self, counts: list[int], now: int) -> None:
+        self.known = -now
+        self._sums = [0, *accumulate(counts)]
+
+    def between(self, start: int, stop: int) -> int:
+        """Return the plays of rounds ``start <= t < stop``, which are known."""
+        return self._sums[stop - self.known] - self._sums[start - self.known]
+
+
+class _Turns:
+    """Plays of every round of a turn that has always been repeated."""
+
+    repeats = True
+    known = -math.inf
+
+    def __init__(self, counts: list[int]) -> None:
+        self._sums = [0, *accumulate(counts)]
+
+    def between(self, start: int, stop: int) -> int:
+        """Return the plays of rounds ``start <= t < stop``, in whatever turn they are."""
+        return self._until(stop) - self._until(start)
+
+    def _until(self, t: int) -> int:
+        turns, rest = divmod(t, len(self._sums) - 1)
+        return turns * self._sums[-1] + self._sums[rest]
+
+
 def _counted(
     rule: Counting,
     windows: list[Window],
-    counts: list[int],
-    now: int,
-    repeats: bool,
+    plays: _Plays | _Turns,
+    length: int,
     found: dict[int, int],
 ) -> None:
-    """Count plays too many and too few; ``counts`` are the plays of every round, known past first.
-
-    Round 0 of the schedule is entry ``now``.
-    """
-    length = len(counts) - now
+    """Count plays too many and too few; only the rounds of the schedule are walked."""
+    # Spans are rounds of one turn; sliding windows and periods go on from turn to turn.
+    known = 0 if plays.repeats and rule.spans is not None else plays.known
     for start, stop, least, most in windows:
-        # Spans are rounds of one turn; sliding windows and periods go on from turn to turn.
-        known = 0 if repeats and rule.spans is not None else -now
-        first = max(start, known)
+        first = start if start >= known else int(known)
         if most is not None:
             # Of sliding windows, each judges the plays of its last round only.
-            judged = range(max(start, 0) if rule.within is None else stop - 1, stop)
-            for t in judged:
-                if t < length and (plays := counts[now + t]):
-                    before = sum(counts[now + first : now + t])
-                    _add(found, t, max(0, plays - max(0, most - before)))
+            begin = max(start, 0) if rule.within is None else stop - 1
+            for t in range(begin, min(stop, length)):
+                here = plays.between(t, t + 1)
+                if here:
+                    _add(found, t, max(0, here - max(0, most - plays.between(first, t))))
         if least and start >= known and stop <= length:
-            plays = sum(counts[now + start : now + stop])
-            if start < 0 and not repeats:
-                least = min(least, sum(counts[now + start : now]) + stop)
-            _add(found, stop - 1, max(0, least - plays))
+            if start < 0 and not plays.repeats:
+                least = min(least, plays.between(start, 0) + stop)
+            _add(found, stop - 1, max(0, least - plays.between(start, stop)))
 
 
 def _add(found: dict[int, int], t: int, amount: int) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from lastswitch._checks import check_list, check_whole, is_number
+from lastswitch._checks import LARGEST, check_list, check_whole, is_number
 from lastswitch._suggest import suggestion
 from lastswitch.errors import InputTypeError, RuleError
 from lastswitch.rules.records import Counting, Rule, Span, Succession, Who
@@ -221,7 +220,7 @@ def from_dict(data: Mapping[str, Any]) -> Rule:
         raise InputTypeError(f"a rule is a table such as {{rule = 'apart', ...}}, got {data!r}.")
     fields = dict(data)
     word = fields.pop("rule", None)
-    if word not in WORDS:
+    if not (isinstance(word, str) and word in WORDS):
         raise RuleError(
             f"key 'rule' must be one of {', '.join(WORDS)}, got {word!r}{suggestion(word, WORDS)}."
         )
@@ -315,10 +314,10 @@ def _where(rounds: Rounds | None, when: str | None, word: str) -> dict[str, Any]
 
 def _common(cost: float | None, name: str | None) -> dict[str, Any]:
     """Return the fields every rule has."""
-    if cost is not None and not (is_number(cost) and 0 < cost < math.inf):
+    if cost is not None and not (is_number(cost) and 0 < cost <= LARGEST):
         raise RuleError(
-            f"cost must be a positive number per violation, got {cost!r}; leave it out for a rule "
-            "that must not be broken."
+            f"cost must be a positive number per violation, at most {LARGEST:g}; got {cost!r}. "
+            "Leave it out for a rule that must not be broken."
         )
     if name is not None and not (isinstance(name, str) and name):
         raise InputTypeError(f"name must be a word or a few, got {name!r}.")

@@ -159,7 +159,9 @@ class Counting:
         elif self.spans is None:
             spans = [(0, length)]
         elif self.outside:
-            inside = {t for start, stop in self.spans for t in range(start, stop)}
+            inside = {
+                t for start, stop in self.spans for t in range(max(start, 0), min(stop, length))
+            }
             spans = [(t, t + 1) for t in range(length) if t not in inside]
         else:
             spans = sorted(self.spans)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import signal
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -23,14 +25,16 @@ from lastswitch import __version__
 from lastswitch.errors import LastSwitchError
 from lastswitch.service import decisions_api, reading_api
 from lastswitch.service.answers import answer
-from lastswitch.service.database import Database, is_away
-from lastswitch.service.gate import Access, Gate
+from lastswitch.service.clock import SteadyClock
+from lastswitch.service.database import BusyError, Database, is_away, trouble_with
+from lastswitch.service.gate import Access, Gate, Rates
 from lastswitch.service.keys import Keys
 from lastswitch.service.lane import Handlers, Lane
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.operations import Answer
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
+from lastswitch.service.streams import Streams
 from lastswitch.service.wire import ProblemView, decision_view
 from lastswitch.service.worker import PATIENCE, Reply, Worker
 
@@ -46,15 +50,17 @@ class Service:
     access
         Who is let in, and how much they may ask for.
     clock
-        Seconds since 1970.
+        Seconds since 1970; by default one that does not jump.
     """
 
     database: Database
     access: Access = field(default_factory=Access)
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = field(default_factory=SteadyClock)
     worker: Worker = field(init=False)
     keys: Keys = field(init=False)
     metrics: Metrics = field(init=False)
+    rates: Rates = field(init=False)
+    streams: Streams = field(init=False)
     #: Whether the process is ending: those who watch are let go.
     stopping: bool = False
 
@@ -62,6 +68,8 @@ class Service:
         limits = self.access.limits
         self.worker = Worker(self.database, _render, self.clock, limits.subjects)
         self.keys, self.metrics = Keys(self.database), Metrics()
+        self.rates = Rates(limits.rate)
+        self.streams = Streams(limits.streams, limits.all_streams)
         self.worker.listeners.append(lambda lines: self.metrics.sync(self.worker))
 
     def application(self) -> Any:
@@ -87,20 +95,40 @@ class Service:
         for kind, handler in HANDLERS:
             app.add_exception_handler(kind, handler)
         lane = Lane(app, decisions_api.router.routes, HANDLERS)
-        return Gate(lane, self.access, self.keys, self.metrics)
+        return Gate(lane, self.access, self.keys, self.metrics, self.rates)
 
     @asynccontextmanager
     async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
         await self._find_database()
+        self._heed_signals()
         self.worker.start()
         refreshing = asyncio.create_task(self._keep_keys())
         try:
             yield
         finally:
-            self.stopping = True
+            self.stop_soon()
             refreshing.cancel()
             await asyncio.to_thread(self.worker.stop)
             self.database.close()
+
+    def stop_soon(self) -> None:
+        """Let go whoever watches, and wait for nobody any longer."""
+        self.stopping = True
+        self.worker.stop_soon()
+
+    def _heed_signals(self) -> None:
+        """Stop soon when told to: the server waits for open connections before it says so."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before = signal.getsignal(number)
+
+            def heard(number: int, frame: Any, before: Any = before) -> None:
+                self.stop_soon()
+                if callable(before):
+                    before(number, frame)
+
+            signal.signal(number, heard)
 
     async def _find_database(self) -> None:
         """Make the tables and read the keys, once the database answers."""
@@ -149,7 +177,10 @@ def _render(found: Answer, rotations: Rotations) -> Reply:
 
 
 async def _problem(request: Request, error: Any) -> Response:
-    return answer(error.status, error.body())
+    found = answer(error.status, error.body())
+    if "retry_after" in error.more:
+        found.headers["retry-after"] = str(error.more["retry_after"])
+    return found
 
 
 async def _invalid(request: Request, error: Any) -> Response:
@@ -171,8 +202,11 @@ async def _refused(request: Request, error: Any) -> Response:
 
 
 async def _away(request: Request, error: Any) -> Response:
-    problem = Problem(503, "database-away", "the database does not answer; try again later.")
-    return await _problem(request, problem)
+    return await _problem(request, trouble_with(error))
+
+
+async def _broken(request: Request, error: Any) -> Response:
+    return await _problem(request, Problem(500, "internal", "something broke here."))
 
 
 HANDLERS: Handlers = (
@@ -181,4 +215,6 @@ HANDLERS: Handlers = (
     (HTTPException, _http),
     (LastSwitchError, _refused),
     (SQLAlchemyError, _away),
+    (BusyError, _away),
+    (Exception, _broken),
 )

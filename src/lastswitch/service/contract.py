@@ -14,11 +14,15 @@ afterwards (:mod:`lastswitch.service.store`).
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+from lastswitch._checks import shown
 from lastswitch.errors import CalendarError
+from lastswitch.service.clock import TooFarError
 from lastswitch.service.deciders import Asked, Decider, NoArmError
 from lastswitch.service.operations import (
     CANCELLED,
@@ -43,6 +47,16 @@ from lastswitch.service.rotation import Version
 FARTHEST = 2**52
 
 
+class Mark(NamedTuple):
+    """Rows as they were before an operation: what it may change."""
+
+    lines: int
+    decisions: dict[str, Decision | None]
+    subjects: dict[tuple[str, str], Subject | None]
+    room: tuple[str, float | None]
+    alias: str | None
+
+
 @dataclass
 class Work:
     """Rows that operations work on, and what became of them."""
@@ -59,9 +73,14 @@ class Work:
     lines: list[Line] = field(default_factory=list)
     #: Subjects a rotation may still take in.
     room: dict[str, float] = field(default_factory=dict)
+    #: When all deciding of this group must be done, by ``time.monotonic``: others wait for it.
+    until: float = math.inf
 
     def do(self, operation: Operation) -> Answer:
-        """Do one operation, or raise the problem with it, leaving everything as it was."""
+        """Do one operation, or raise the problem with it, leaving everything as it was.
+
+        What was due by now (an offer that lapsed, a reward that is missing) happens all the same.
+        """
         if isinstance(operation, Ask):
             return self._ask(operation)
         if isinstance(operation, Close):
@@ -75,6 +94,38 @@ class Work:
         if isinstance(operation, Cancel):
             return self._cancel(decision)
         return self._tell(decision, operation.reward)
+
+    def mark(self, operation: Operation) -> Mark:
+        """Return what it takes to go back to before an operation, whatever it breaks on."""
+        names = {operation.id}
+        if operation.id in self.aliases:
+            names.add(self.aliases[operation.id][0])
+        found = self.decisions.get(operation.id)
+        who = None if found is None else (found.rotation, found.subject)
+        if isinstance(operation, Ask):
+            who = (operation.rotation, operation.subject)
+        subject = None if who is None else self.subjects.get(who)
+        if subject is not None and subject.open_id is not None:
+            names.add(subject.open_id)
+        return Mark(
+            len(self.lines),
+            {name: _copied(self.decisions.get(name)) for name in names},
+            {} if who is None else {who: _copied(subject)},
+            ("", None) if who is None else (who[0], self.room.get(who[0])),
+            operation.id if operation.id not in self.new_aliases else None,
+        )
+
+    def back(self, mark: Mark) -> list[Line]:
+        """Go back to a mark; return the lines that are no longer to be written."""
+        undone, self.lines[mark.lines :] = self.lines[mark.lines :], []
+        _put_back(self.decisions, mark.decisions)
+        _put_back(self.subjects, mark.subjects)
+        rotation, room = mark.room
+        if room is not None:
+            self.room[rotation] = room
+        if mark.alias is not None and self.new_aliases.pop(mark.alias, None) is not None:
+            del self.aliases[mark.alias]
+        return undone
 
     # Asking.
 
@@ -106,9 +157,19 @@ class Work:
             raise Problem(
                 403,
                 "too-many-subjects",
-                "this rotation takes in no more subjects; raise the limit.",
+                "this rotation takes in no more subjects; raise subjects in its [serve], or "
+                "--subjects of the service.",
             )
-        asked = Asked(ask.id, ask.subject, round_, allowed, ask.plays)
+        left = self.until - time.monotonic()
+        if left <= 0.0:
+            raise Problem(
+                503,
+                "busy",
+                "deciding took too long for others to wait on; ask again in a moment, for fewer "
+                "subjects at once, or with less to plan.",
+                retry_after=1,
+            )
+        asked = Asked(ask.id, ask.subject, round_, allowed, ask.plays, left)
         try:
             choice = decider.decide(asked, subject.standing)
         except NoArmError as error:
@@ -179,14 +240,19 @@ class Work:
     def _round(self, ask: Ask, version: Version, subject: Subject, offer: Decision | None) -> int:
         """Return the round that is asked for."""
         following, calendar = subject.standing.next, version.calendar
-        if isinstance(ask.at, int):
+        clock = self.decider(ask.rotation).clock
+        if calendar is not None and ask.at is not None:
+            try:
+                round_ = clock.round_at(ask.at, self.now, version.ahead)
+            except TooFarError as error:
+                raise Problem(422, "too-far", str(error)) from error
+            except CalendarError as error:
+                raise Problem(409, "no-round", str(error)) from error
+        elif isinstance(ask.at, int):
             round_ = ask.at
         elif calendar is not None:
             try:
-                if ask.at is not None:
-                    round_ = calendar.round(ask.at)
-                else:
-                    round_ = self.decider(ask.rotation).clock.round(self.now)
+                round_ = clock.round(self.now)
             except CalendarError as error:
                 raise Problem(409, "no-round", str(error)) from error
         elif ask.at is not None:
@@ -201,7 +267,9 @@ class Work:
         if not -FARTHEST < round_ < FARTHEST:
             raise Problem(422, "at", f"there is no round {round_}.")
         if following is not None and round_ < following:
-            words = "" if calendar is None else f", {calendar.say(following)}"
+            words = ""
+            with suppress(CalendarError):  # too far away to be said
+                words = "" if calendar is None else f", {clock.say(following)}"
             raise Problem(
                 409,
                 "round-over",
@@ -221,8 +289,9 @@ class Work:
     def _stands_until(self, version: Version, round_: int) -> float:
         until = self.now + version.stand
         if version.calendar is not None:
-            ends = self.decider(version.rotation).clock.end(round_)
-            until = min(until, ends) if ends > self.now else until
+            with suppress(CalendarError):  # so far away that it does not end before
+                ends = self.decider(version.rotation).clock.end(round_)
+                until = min(until, ends) if ends > self.now else until
         return until
 
     # Confirming and cancelling.
@@ -342,9 +411,24 @@ def _rewards(decision: Decision, given: Any, version: Version) -> tuple[float | 
     for value in many:
         if value is not None and not low <= value <= high:
             raise Problem(
-                422, "reward", f"a reward lies between {low:g} and {high:g}, got {value:g}."
+                422, "reward", f"a reward lies between {low:g} and {high:g}, got {shown(value)}."
             )
     return tuple(None if value is None else float(value) for value in many)
+
+
+def _copied(row: Any) -> Any:
+    """Return a copy of a row that stays as it is while the row changes."""
+    if isinstance(row, Subject):
+        return replace(row, standing=replace(row.standing))
+    return None if row is None else replace(row)
+
+
+def _put_back(rows: dict[Any, Any], kept: dict[Any, Any]) -> None:
+    for name, row in kept.items():
+        if row is None:
+            rows.pop(name, None)
+        else:
+            rows[name] = row
 
 
 def _shown(value: tuple[float | None, ...] | None) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, select
 from sqlalchemy.engine import URL, make_url
@@ -21,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from lastswitch.errors import ServiceError
 from lastswitch.service import tables
+from lastswitch.service.problems import Problem
 
 try:
     import fcntl
@@ -29,8 +31,32 @@ except ImportError:  # Windows: SQLite's own busy handler has to do
 
 #: Names the advisory lock of PostgreSQL: "last" as a number.
 TURN = 0x6C617374
-#: Milliseconds that SQLite waits where no flock is to be had.
-_PATIENCE = 20_000
+#: Seconds to wait for a turn, or for a lock of the database, and once the process is ending.
+PATIENCE, ENDING = 5.0, 1.0
+#: Seconds between two tries to get a turn that another process has.
+_AGAIN = 0.001
+#: Seconds that PostgreSQL may take for one statement.
+_STATEMENT = 60.0
+
+
+class BusyError(Exception):
+    """Another process has had the turn to write for too long."""
+
+
+class Trouble(NamedTuple):
+    """A kind of trouble with a database: its name, and what to say of it."""
+
+    kind: str
+    words: str
+
+
+_FULL = Trouble("database-full", "the database's disk is full; nothing can be written.")
+_READ_ONLY = Trouble("database-read-only", "the database is read-only; nothing can be written.")
+_BUSY = Trouble("database-busy", "another process has kept the turn to write; try again later.")
+_AWAY = Trouble("database-away", "the database does not answer; try again later.")
+#: By SQLite's primary error codes (full, read-only, cannot open, busy), and PostgreSQL's states.
+_SQLITE = {13: _FULL, 8: _READ_ONLY, 5: _BUSY, 6: _BUSY}
+_POSTGRES = {"53100": _FULL, "25006": _READ_ONLY, "55P03": _BUSY}
 
 
 class Database:
@@ -54,7 +80,8 @@ class Database:
         if self.sqlite:
             options["connect_args"] = {"isolation_level": None, "check_same_thread": False}
         else:
-            options["connect_args"] = {"connect_timeout": 5}
+            limits = f"-c lock_timeout={PATIENCE}s -c statement_timeout={_STATEMENT}s"
+            options["connect_args"] = {"connect_timeout": 5, "options": limits}
         self.engine: Engine = create_engine(self.url, **options)
         if self.sqlite:
             event.listen(self.engine, "connect", _pragmas(synchronous))
@@ -62,10 +89,13 @@ class Database:
         self._writing = self.engine.execution_options(begin="BEGIN IMMEDIATE")
         self._turn = Path(f"{self.url.database}.turn") if self.sqlite else None
         self._mine = threading.Lock()
+        #: Whether the process is ending, so that there is no time to wait for turns.
+        self.ending = False
         self._handle: tuple[int, int] | None = None
 
     def create(self) -> None:
         """Make the tables where there are none; refuse tables of another version."""
+        self._create_file()
         with self.writing() as connection:
             tables.metadata.create_all(connection)
             for statement in tables.GUARDS["sqlite" if self.sqlite else "postgresql"]:
@@ -80,6 +110,17 @@ class Database:
                     f"the database is of schema {found}, this release works with "
                     f"{tables.SCHEMA}; use the release that wrote it."
                 )
+
+    def _create_file(self) -> None:
+        """Make SQLite's file for its owner alone: it holds names, and hashes of keys."""
+        if self.sqlite:
+            try:
+                file = os.open(str(self.url.database), os.O_CREAT | os.O_RDWR, 0o600)
+            except OSError as error:
+                raise ServiceError(
+                    f"the database {self.url.database} cannot be written: {error.strerror}."
+                ) from error
+            os.close(file)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -109,7 +150,7 @@ class Database:
     @property
     def errors(self) -> tuple[type[Exception], ...]:
         """What SQLAlchemy, and the driver itself, raise."""
-        return SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error
+        return BusyError, SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error
 
     @contextmanager
     def taking_turns(self) -> Iterator[None]:
@@ -117,13 +158,32 @@ class Database:
         if self._turn is None or fcntl is None:
             yield
             return
-        with self._mine:  # the file's lock is of the process, not of the thread
+        if not self._mine.acquire(timeout=self._patience()):
+            raise BusyError  # the file's lock is of the process, not of the thread
+        try:
             handle = self._turn_handle(self._turn)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._lock(handle)
             try:
                 yield
             finally:
                 fcntl.flock(handle, fcntl.LOCK_UN)
+        finally:
+            self._mine.release()
+
+    def _patience(self) -> float:
+        return ENDING if self.ending else PATIENCE
+
+    def _lock(self, handle: int) -> None:
+        """Lock the file of turns; ``flock`` itself would wait for ever, and not end when told."""
+        began = time.monotonic()
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() - began > self._patience():
+                    raise BusyError from None
+                time.sleep(_AGAIN)
 
     def _turn_handle(self, path: Path) -> int:
         """Return the open file of turns: one that was inherited would let two have the turn."""
@@ -142,8 +202,29 @@ def is_away(error: Exception) -> bool:
     """Tell whether the database is away, so that waiting helps."""
     if is_conflict(error):
         return False
+    if isinstance(error, BusyError):
+        return True
     cause = getattr(error, "orig", error)
-    return _is(cause, "OperationalError") or getattr(error, "connection_invalidated", False)
+    gone = _is(cause, "OperationalError") or getattr(error, "connection_invalidated", False)
+    return gone or _known_trouble(error) is not None
+
+
+def trouble_with(error: Exception) -> Problem:
+    """Return the problem that a database's error is to who asked."""
+    if _is(getattr(error, "orig", error), "DataError"):
+        return Problem(422, "request", "no database can keep what was asked for.")
+    trouble = _known_trouble(error) or _AWAY
+    return Problem(503, trouble.kind, trouble.words, retry_after=1)
+
+
+def _known_trouble(error: Exception) -> Trouble | None:
+    if isinstance(error, BusyError):
+        return _BUSY
+    cause = getattr(error, "orig", error)
+    code = getattr(cause, "sqlite_errorcode", None)
+    if code is not None:
+        return _SQLITE.get(code & 0xFF)
+    return _POSTGRES.get(getattr(cause, "sqlstate", None) or "")
 
 
 def _is(error: Exception | None, name: str) -> bool:
@@ -173,7 +254,7 @@ def _url(where: str | os.PathLike[str]) -> URL:
 def _pragmas(synchronous: str) -> Any:
     def connected(connection: Any, record: Any) -> None:
         for pragma in (
-            f"busy_timeout = {_PATIENCE}",
+            f"busy_timeout = {PATIENCE * 1000:.0f}",
             "journal_mode = WAL",
             f"synchronous = {synchronous}",
             "foreign_keys = ON",

@@ -8,10 +8,12 @@ randomness has to be stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
-from lastswitch.errors import InfeasibleError, LastSwitchError, ServiceError
+from lastswitch.errors import CalendarError, InfeasibleError, LastSwitchError, ServiceError
 from lastswitch.learning.elsewhere import SharedRotation
 from lastswitch.learning.tracks import Track
 from lastswitch.rules import Rule, at_most, violations
@@ -22,6 +24,8 @@ from lastswitch.service.subjects import Standing
 
 #: Plans and tracks remembered by one worker.
 _REMEMBERED = 50_000
+#: Seconds that the best cycle is looked for, or a first plan: other rotations wait.
+CYCLE_SECONDS = 2.0
 
 
 class NoArmError(ServiceError):
@@ -48,6 +52,8 @@ class Asked(NamedTuple):
     round: int
     allowed: frozenset[int] | None = None
     plays: int | None = None
+    #: How long deciding may take; as long as the rotation says by default.
+    seconds: float | None = None
 
 
 class Decider:
@@ -258,18 +264,17 @@ class Decider:
         if free is not None:
             allowed[0] = False
             allowed[0, list(free)] = True
-        plays = version.bandit.plays
+        limit = version.settings.time_limit
         try:
             plan = plan_block(
                 version.bandit,
                 length,
                 start=np.array(standing.before(version, asked.round)),
                 history=standing.history(version, asked.round),
-                rules=self._rules_at(asked.round, length),
-                plays=plays,
-                allowed=allowed,
+                rules=self._rules_at(asked.round, length) if version.bandit.rules else None,
+                allowed=None if allowed.all() else allowed,
                 gap=0.01,
-                time_limit=version.settings.time_limit,
+                time_limit=limit if asked.seconds is None else min(limit, asked.seconds),
             )
         except InfeasibleError as error:
             raise NoArmError(f"the rules leave no schedule: {error}") from error
@@ -329,20 +334,48 @@ def make_learner(version: Version) -> SharedRotation:
     return SharedRounds(len(version.arms), rules=rules, **more, **known)
 
 
-def check_decider(version: Version) -> None:
-    """Refuse a version whose learner cannot keep its rules."""
-    if version.settings.decide == "learner":
-        make_learner(version)
+def hear(
+    learner: SharedRotation | None,
+    rewards: Sequence[float],
+    kind: str,
+    arms: Sequence[int],
+    taus: Sequence[int],
+    told: Sequence[float | None] | None,
+) -> None:
+    """Let a learner of ``rewards`` hear a play, or what one paid.
+
+    What was told while the rotation paid more, or less, counts as the nearest reward it knows now.
+    """
+    if learner is None:
+        return
+    if kind == "play":
+        for arm, tau in zip(arms, taus, strict=True):
+            learner.played(arm, tau)
+    elif kind == "reward":
+        low, high = rewards
+        for arm, tau, paid in zip(arms, taus, told or (), strict=True):
+            learner.paid(arm, tau, None if paid is None else min(max(paid, low), high))
+
+
+def warm(decider: Decider, now: float = 0.0) -> None:
+    """Decide once for nobody: kernels are compiled before anyone waits for them."""
+    round_ = 0
+    with suppress(CalendarError):
+        round_ = 0 if decider.version.calendar is None else decider.clock.round(now)
+    with suppress(NoArmError):
+        decider.decide(Asked("", "", round_, seconds=CYCLE_SECONDS), Standing())
+    decider.forget("")
 
 
 def _best_cycle(version: Version) -> tuple[Arms, ...]:
     from lastswitch.planning import plan_cycle
 
+    rules = tuple(rule for rule in version.bandit.rules if rule.resolved)
     plan = plan_cycle(
-        version.bandit,
+        replace(version.bandit, rules=rules),  # without any, the planner of plain cycles is meant
         version.settings.lookahead,
-        time_limit=max(1.0, version.settings.time_limit),
-        rules=[rule for rule in version.bandit.rules if rule.resolved],
+        allowed=None if all(version.active) else version.active,
+        time_limit=min(max(1.0, version.settings.time_limit), CYCLE_SECONDS),
     )
     return plan.rounds
 

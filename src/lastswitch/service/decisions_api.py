@@ -211,6 +211,8 @@ async def _many(request: Request, operations: Sequence[Operation]) -> Response:
     most = service.access.limits.batch
     if len(operations) > most:
         raise Problem(413, "batch", f"a batch has at most {most} entries, got {len(operations)}.")
+    if len(operations) > 1:  # one was counted at the gate
+        service.rates.take(request.scope["key"].id, len(operations) - 1)
     replies = await service.worker.submit(operations) if operations else []
     answers = [
         {"status": status, "decision" if status < 400 else "problem": body}

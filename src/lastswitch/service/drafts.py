@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
@@ -27,13 +27,38 @@ from lastswitch.schedules.odd import oddities
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotation import make_version
 
-#: Seconds for a plan, for what one rule costs, and for a turn to compute.
-PLAN_SECONDS, RULE_SECONDS, PATIENCE = 1.5, 0.5, 20.0
+#: Seconds for a plan, and for what one rule costs.
+PLAN_SECONDS, RULE_SECONDS = 1.5, 0.5
 #: Rounds planned at most, and drafts planned at once: decisions come first.
 LONGEST, AT_ONCE = 366, 2
 MEDIA = {"toml": "application/toml", "csv": "text/csv", "ics": "text/calendar"}
 
-_turns = threading.BoundedSemaphore(AT_ONCE)
+#: Drafts that wait to be planned, arms times rounds of one, and as a cycle under rules.
+WAITING, MOST, MOST_RULED = 8, 75_000, 5_000
+
+
+class _Room:
+    """Threads for what takes long, and who waits for them: decisions and probes have others."""
+
+    def __init__(self) -> None:
+        self.threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="lastswitch-drafts")
+        self.inside = 0
+
+
+_room = _Room()
+_Found = TypeVar("_Found")
+
+
+async def compute(function: Callable[..., _Found], *given: Any) -> _Found:
+    """Compute in a thread of its own kind; refuse where too many wait."""
+    if _room.inside >= AT_ONCE + WAITING:
+        words = "too many plans are being made; try again in a moment."
+        raise Problem(429, "busy", words, retry_after=2)
+    _room.inside += 1
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_room.threads, function, *given)
+    finally:
+        _room.inside -= 1
 
 
 class DraftBody(BaseModel):
@@ -59,28 +84,17 @@ class Made(NamedTuple):
     schedule: Schedule | None
 
 
-@contextmanager
-def turn() -> Iterator[None]:
-    """Wait for a turn to compute; refuse where too many wait."""
-    if not _turns.acquire(timeout=PATIENCE):
-        raise Problem(429, "busy", "too many plans are being made; try again in a moment.")
-    try:
-        yield
-    finally:
-        _turns.release()
-
-
 def made(body: DraftBody) -> Made:
     """Plan a draft; one that was planned just now is remembered."""
-    with turn():
-        return _made(json.dumps(body.model_dump(exclude={"name"}), sort_keys=True))
+    return _made(json.dumps(body.model_dump(exclude={"name"}), sort_keys=True))
 
 
 @lru_cache(maxsize=16)
 def _made(text: str) -> Made:
     body = DraftBody(**json.loads(text))
     bandit, calendar = _read(body)
-    rules = _rules(body, bandit, calendar)
+    _check_size(body, bandit)
+    rules = _rules(body, bandit, calendar) if bandit.rules else None
     if body.cycle:
         plan = plan_cycle(bandit, body.length, rules=rules, time_limit=PLAN_SECONDS)
     else:
@@ -94,6 +108,18 @@ def _read(body: DraftBody) -> tuple[Bandit, Calendar | None]:
     if calendar is not None and body.begin:
         calendar = calendar.starting(body.begin)
     return version.bandit, calendar
+
+
+def _check_size(body: DraftBody, bandit: Bandit) -> None:
+    """Refuse a draft that would take too much memory to plan."""
+    ruled = body.cycle and not bandit.plain
+    size, most = bandit.n_arms * body.length, MOST_RULED if ruled else MOST
+    if size > most:
+        raise PlanError(
+            f"up to {most:,} arms times rounds of a {'cycle under rules' if ruled else 'plan'} are "
+            f"planned here, got {bandit.n_arms:,} arms and {body.length:,} rounds; plan fewer "
+            "rounds."
+        )
 
 
 def _rules(body: DraftBody, bandit: Bandit, calendar: Calendar | None) -> tuple[Rule, ...]:
@@ -148,12 +174,11 @@ def explain_view(body: DraftBody) -> dict[str, Any]:
     """Return what every rule of a draft costs, and what is odd about it."""
     found = made(body)
     say = None if found.schedule is None or body.cycle else found.schedule.say_rounds
-    with turn():
-        costs = []
-        if found.bandit.rules:
-            reports = explain(found.plan, RULE_SECONDS).rules
-            costs = [" ".join(report.text(say).split("\n  ")[1:]) for report in reports]
-        odd = [] if body.cycle else oddities(found.bandit, body.length, found.calendar)
+    costs = []
+    if found.bandit.rules:
+        reports = explain(found.plan, RULE_SECONDS).rules
+        costs = [" ".join(report.text(say).split("\n  ")[1:]) for report in reports]
+    odd = [] if body.cycle else oddities(found.bandit, body.length, found.calendar)
     return {"costs": costs, "odd": [_in_sentences(line, found.bandit.rules) for line in odd]}
 
 

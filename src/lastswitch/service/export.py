@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy import select
 
 from lastswitch._csv import csv_text
 from lastswitch._extras import load_extra
+from lastswitch.errors import CalendarError
 from lastswitch.service import tables
 from lastswitch.service.clock import Clock
 from lastswitch.service.database import Database
@@ -72,7 +74,8 @@ def log(database: Database, version: Version, form: str) -> tuple[str, Iterator[
 def log_rows(database: Database, version: Version) -> Iterator[dict[str, Any]]:
     """Give every play: who, when (the round's beginning, or its number), what, and what it paid.
 
-    A play whose reward is not known yet, or will never come, has none.
+    A play whose reward is not known yet, or will never come, has none; a round that is too far
+    away for the calendar has no time.
     """
     table, after = tables.decision, ""
     when = _times(version)
@@ -104,11 +107,13 @@ def _times(version: Version) -> Any:
     """Return what turns a round into the time a log gives it."""
     if version.calendar is None:
         return lambda number: number
-    clock, known = Clock(version.calendar), dict[int, str]()
+    clock, known = Clock(version.calendar), dict[int, str | None]()
 
-    def time(number: int) -> str:
+    def time(number: int) -> str | None:
         if number not in known:
-            known[number] = datetime.fromtimestamp(clock.begin(number), UTC).isoformat()
+            known[number] = None
+            with suppress(CalendarError, OverflowError, ValueError):  # too far to have a date
+                known[number] = datetime.fromtimestamp(clock.begin(number), UTC).isoformat()
         return known[number]
 
     return time
@@ -137,7 +142,10 @@ def _parquet(database: Database, version: Version) -> Iterator[bytes]:
     kinds = (text, time, text, number, number, whole, whole, text, whole, text)
     rows = log_rows(database, version)
     if version.calendar is not None:
-        rows = ({**row, "time": datetime.fromisoformat(row["time"])} for row in rows)
+        rows = (
+            {**row, "time": None if row["time"] is None else datetime.fromisoformat(row["time"])}
+            for row in rows
+        )
     return _parquet_of(rows, dict(zip(COLUMNS, kinds, strict=True)))
 
 

@@ -7,8 +7,8 @@ checked before anything else, key or not.
 
 from __future__ import annotations
 
-import json
 import logging
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from lastswitch.service.keys import Key, Keys
+from lastswitch.service.keys import ANYBODY, Key, Keys
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.problems import MEDIA, Problem
 from lastswitch.service.randomness import random_bytes
@@ -53,27 +53,67 @@ class Limits:
     #: Bytes of a log sent to be fitted.
     log: int = 32_000_000
     batch: int = 1_000
-    #: Requests a second and key, and how many at once; 0 for no limit.
+    #: Requests, or entries of a batch, a second and key; 0 for no limit. Twice as many at once.
     rate: float = 0.0
-    burst: int = 200
+    #: Subjects of a rotation that does not say itself how many it takes in.
     subjects: int = 1_000_000
+    #: Bytes of an address, and of all headers.
+    address: int = 8_000
+    headers: int = 32_000
+    #: Streams of events at once, of one key and of all.
+    streams: int = 20
+    all_streams: int = 200
 
 
 @dataclass
 class Access:
-    """Who is let in: names this server goes by, and whether it is on loopback."""
+    """Who is let in: names this server goes by, and whether a key is asked for."""
 
     hosts: tuple[str, ...] = LOOPBACK
-    loopback: bool = True
+    #: Without keys everybody who gets here may do everything: for loopback, and where it is said.
+    keys: bool = True
     limits: Limits = field(default_factory=Limits)
+
+
+class Rates:
+    """What is left of each key's rate: a bucket that fills, and may be overdrawn once."""
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._most, self._clock = rate, max(1.0, 2.0 * rate), clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def take(self, key: str, count: int = 1) -> None:
+        """Take from a key's bucket; refuse while it is empty, however much was taken at once.
+
+        Examples
+        --------
+        >>> rates = Rates(10.0, lambda: 0.0)
+        >>> rates.take("ann", 50)
+        >>> rates.take("ann")
+        Traceback (most recent call last):
+        lastswitch.service.problems.Problem: more than 10 requests a second; slow down.
+        """
+        if not self._rate:
+            return
+        now = self._clock()
+        left, since = self._left.get(key, (self._most, now))
+        left = min(self._most, left + (now - since) * self._rate)
+        if left < 1.0:
+            self._left[key] = left, now
+            wait = math.ceil((1.0 - left) / self._rate)
+            words = f"more than {self._rate:g} requests a second; slow down."
+            raise Problem(429, "rate", words, retry_after=wait)
+        self._left[key] = left - count, now
 
 
 class Gate:
     """The outermost layer of the application."""
 
-    def __init__(self, app: Any, access: Access, keys: Keys, metrics: Metrics) -> None:
+    def __init__(
+        self, app: Any, access: Access, keys: Keys, metrics: Metrics, rates: Rates
+    ) -> None:
         self._app, self._access, self._keys, self._metrics = app, access, keys, metrics
-        self._buckets: dict[str, tuple[float, float]] = {}
+        self._rates = rates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -84,14 +124,24 @@ class Gate:
         given = headers.get(b"x-request-id", b"")
         name = given if _ID.fullmatch(given) else random_bytes(8).hex().encode()
         scope["request_id"] = name.decode()
-        status, begun = 500, False
+        status, begun, ended = 500, False, False
+        bodiless = scope["method"] == "HEAD"
+        if bodiless:
+            scope["method"] = "GET"  # answered as that would be, without what it would send
 
         async def sending(message: Message) -> None:
-            nonlocal status, begun
+            nonlocal status, begun, ended
             if message["type"] == "http.response.start":
                 status, begun = message["status"], True
                 message["headers"] = [*message["headers"], (b"x-request-id", name), *_HEADERS]
+            elif bodiless:
+                if ended:
+                    raise OSError("nobody reads on")
+                message = {"type": "http.response.body", "body": b""}
             await send(message)
+            ended = ended or (
+                message["type"] == "http.response.body" and not message.get("more_body", False)
+            )
 
         try:
             try:
@@ -102,18 +152,27 @@ class Gate:
                     raise
                 await _refuse(problem, sending)
             except Exception:
+                if ended and bodiless:
+                    return
                 log.exception("request %s failed", scope["request_id"])
-                if begun:
-                    raise
-                await _refuse(Problem(500, "internal", "something broke here."), sending)
+                if not begun:
+                    await _refuse(Problem(500, "internal", "something broke here."), sending)
+                elif not ended:
+                    raise  # the answer is cut off, and must be seen to be
         finally:
             seconds = time.perf_counter() - began
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.request(scope["method"], route, status, seconds)
-            if log.isEnabledFor(logging.INFO):
-                log.info(_line(scope, route, status, seconds))
+            level = _level(status)
+            if log.isEnabledFor(level):
+                log.log(level, "request", extra={"told": _told(scope, route, status, seconds)})
 
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        limits = self._access.limits
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > limits.address:
+            raise Problem(414, "address", f"an address has at most {limits.address:,} bytes.")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > limits.headers:
+            raise Problem(431, "headers", f"headers have at most {limits.headers:,} bytes.")
         _check_host(headers, self._access.hosts)
         _check_origin(scope, headers)
         length, most = headers.get(b"content-length", b"0"), self._most(scope)
@@ -123,13 +182,12 @@ class Gate:
 
     def _key(self, scope: Scope, headers: dict[bytes, bytes]) -> Key | None:
         path = scope["path"]
-        near = self._access.loopback and _is_near(scope, headers)
-        if near and path.startswith("/studio/"):
-            return None  # planning, for who sits at this machine
         if not path.startswith(("/v1/", "/metrics", "/studio/")):
             return None
+        if not self._access.keys:
+            return ANYBODY
         key = self._keys.check(headers.get(b"authorization", b"").decode("latin-1"))
-        self._check_rate(key)
+        self._rates.take(key.id)
         reads = scope["method"] in ("GET", "HEAD") or path.startswith("/studio/")
         if not reads and not key.writes:
             raise Problem(403, "read-only", "this key only reads; use one that writes.")
@@ -137,24 +195,6 @@ class Gate:
         if rotation is not None and not key.covers(unquote(rotation[1])):
             raise Problem.unknown("rotation", unquote(rotation[1]))
         return key
-
-    def _check_rate(self, key: Key) -> None:
-        """Take a token of the key's bucket, which fills at the rate."""
-        limits = self._access.limits
-        if not limits.rate:
-            return
-        now = time.monotonic()
-        left, since = self._buckets.get(key.id, (float(limits.burst), now))
-        left = min(float(limits.burst), left + (now - since) * limits.rate)
-        if left < 1.0:
-            self._buckets[key.id] = (left, now)
-            raise Problem(
-                429,
-                "rate",
-                f"more than {limits.rate:g} requests a second; slow down, or use the batch forms.",
-                retry_after=round((1.0 - left) / limits.rate, 3),
-            )
-        self._buckets[key.id] = (left - 1.0, now)
 
     def _most(self, scope: Scope) -> int:
         """Return how many bytes a body may have."""
@@ -200,35 +240,33 @@ def _check_origin(scope: Scope, headers: dict[bytes, bytes]) -> None:
         raise Problem(403, "other-origin", "pages of other sites may not use this service.")
 
 
-def _is_near(scope: Scope, headers: dict[bytes, bytes]) -> bool:
-    """Tell whether who asks sits at this machine, and not behind a proxy that does."""
-    if b"x-forwarded-for" in headers or b"forwarded" in headers:
-        return False
-    client = scope.get("client")
-    return client is not None and client[0] in ("127.0.0.1", "::1", "testclient")
-
-
 async def _refuse(problem: Problem, send: Send) -> None:
     headers = [(b"content-type", MEDIA.encode())]
     if problem.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="lastswitch"'))
     if "retry_after" in problem.more:
-        headers.append((b"retry-after", b"1"))
+        headers.append((b"retry-after", str(problem.more["retry_after"]).encode()))
     start = {"type": "http.response.start", "status": problem.status, "headers": headers}
     await send(start)
     await send({"type": "http.response.body", "body": problem.encoded()})
 
 
-def _line(scope: Scope, route: str, status: int, seconds: float) -> str:
-    """Return what a request leaves in the log: one JSON object, no names of subjects."""
-    key = scope.get("key")
-    return json.dumps(
-        {
-            "request": scope["request_id"],
-            "method": scope["method"],
-            "route": route,
-            "status": status,
-            "ms": round(1000 * seconds, 2),
-            "key": None if key is None else key.id,
-        }
-    )
+def _level(status: int) -> int:
+    """Return how much a status matters: what is refused at the door is seen without asking."""
+    if status >= 500:
+        return logging.ERROR
+    return logging.WARNING if status in (401, 403, 413, 414, 421, 429, 431) else logging.INFO
+
+
+def _told(scope: Scope, route: str, status: int, seconds: float) -> dict[str, Any]:
+    """Return what a request leaves in the log: no names of subjects."""
+    key, client = scope.get("key"), scope.get("client")
+    return {
+        "request": scope["request_id"],
+        "client": None if client is None else client[0],
+        "method": scope["method"],
+        "route": route,
+        "status": status,
+        "ms": round(1000 * seconds, 2),
+        "key": None if key is None else key.id,
+    }

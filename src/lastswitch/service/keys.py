@@ -37,6 +37,10 @@ class Key(NamedTuple):
         return self.rotation is None or self.rotation == rotation
 
 
+#: Who asks where no keys are asked for.
+ANYBODY = Key("anybody", True, None)
+
+
 def make_key(
     database: Database, *, writes: bool = True, rotation: str | None = None, label: str = ""
 ) -> str:
@@ -65,10 +69,12 @@ def revoke_key(database: Database, name: str) -> None:
         raise ServiceError(f"there is no key {name!r:.40}; keys are called ls_NAME_secret.")
 
 
-def count_keys(database: Database) -> int:
-    """Return how many keys there are."""
+def has_master(database: Database) -> bool:
+    """Tell whether there is a key that writes to every rotation: somebody can do everything."""
+    key = tables.key
+    query = select(key.c.id).where(key.c.writes, key.c.rotation.is_(None), key.c.revoked.is_(None))
     with database.reading() as connection:
-        return len(connection.execute(select(tables.key.c.id)).all())
+        return connection.execute(query).first() is not None
 
 
 class Keys:
@@ -93,6 +99,10 @@ class Keys:
             row.id: (row.hash, Key(row.id, row.writes, row.rotation, row.label)) for row in rows
         }
         self._read = self._clock()
+
+    def knows(self, key: Key) -> bool:
+        """Tell whether a key that was good before still is."""
+        return key == ANYBODY or key.id in self._known
 
     def check(self, header: str | None) -> Key:
         """Return the key of an ``Authorization`` header.

@@ -39,6 +39,12 @@ class Metrics:
             registry=registry,
             multiprocess_mode="livesum",
         )
+        self._aside = Gauge(
+            "lastswitch_rotations_aside",
+            "Rotations whose decider cannot be made.",
+            registry=registry,
+            multiprocess_mode="livemax",
+        )
         self._counted: dict[str, int] = {}
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -48,6 +54,7 @@ class Metrics:
     def sync(self, worker: Worker) -> None:
         """Note what a worker has done since."""
         self._waiting.set(worker.depth())
+        self._aside.set(len(worker.rotations.aside()))
         for what, count in worker.counted.items():
             if count != self._counted.get(what):
                 self._done.labels(what).inc(count - self._counted.get(what, 0))

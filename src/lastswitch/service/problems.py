@@ -15,10 +15,12 @@ TITLES = {
     409: "Conflict",
     410: "Gone",
     413: "Too large",
+    414: "Too long",
     415: "Not JSON",
     421: "Wrong host",
     422: "Cannot be used",
     429: "Too many requests",
+    431: "Too many headers",
     500: "Our fault",
     503: "Not ready",
 }

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from sqlalchemy import select
 
-from lastswitch.service import export, tables
+from lastswitch.service import drafts, export, tables
 from lastswitch.service.answers import answer, problems
 from lastswitch.service.deciders import Asked, NoArmError
 from lastswitch.service.keys import Key
@@ -37,6 +37,8 @@ open_router = APIRouter()
 RotationName = Annotated[str, Path(description="The rotation.", max_length=64)]
 After = Annotated[int, Query(ge=0, le=2**62, description="Only what comes after this line.")]
 Many = Annotated[int, Query(ge=1, le=10_000, description="How many at most.")]
+#: Seconds that whoever asks whether the service is ready waits for an answer.
+READY = 5.0
 _EXAMPLE = {
     "arms": [{"name": "jazz"}, {"name": "talk"}],
     "serve": {"decide": "learner", "holdout": 0.1, "window": "7d"},
@@ -76,11 +78,7 @@ def get_rotation(
     """Return a rotation: its newest version, or an earlier one."""
     found = _newest(request, name)
     if version is not None:
-        known = _service(request).worker.rotations.versions(name)
-        earlier = [entry for entry in known if entry.number == version]
-        if not earlier:
-            raise Problem.unknown("version", str(version))
-        found = earlier[0]
+        found = _service(request).worker.rotations.version(name, version)
     return RotationView(**rotation_view(found))
 
 
@@ -130,24 +128,13 @@ def get_subject(
 
 
 @router.get("/rotations/{name}/plan", summary="See what is to come", responses=problems(404, 409))
-def get_plan(
+async def get_plan(
     request: Request,
     name: RotationName,
     subject: Annotated[str, Query(min_length=1, max_length=200, description="Whose.")],
 ) -> dict[str, Any]:
     """Return the plan of the coming rounds, on the curves given, from where a subject stands."""
-    decider = _service(request).worker.rotations.decider(name)
-    standing = _find_subject(request, name, subject).standing
-    round_ = standing.next or 0
-    try:
-        rounds = decider.plan(standing, Asked("", subject, round_))
-    except NoArmError as error:
-        raise Problem(409, "no-arm", str(error)) from error
-    return {
-        "subject": subject,
-        "round": round_,
-        "rounds": [decider.version.names(arms) for arms in rounds],
-    }
+    return await drafts.compute(_plan, request, name, subject)
 
 
 @router.get("/decisions/{id}", summary="See a decision", responses=problems(404))
@@ -231,9 +218,9 @@ def get_log(
 
 
 @open_router.get("/health", summary="Whether the process is up")
-async def health() -> dict[str, str]:
-    """Say that the process answers."""
-    return {"status": "up"}
+async def health(request: Request) -> dict[str, Any]:
+    """Say that the process answers, and if so that it asks for no keys."""
+    return {"status": "up"} if _service(request).access.keys else {"status": "up", "keys": False}
 
 
 @open_router.get(
@@ -241,14 +228,21 @@ async def health() -> dict[str, str]:
     summary="Whether it can decide",
     responses={503: {"description": "Not yet, or the database is away."}},
 )
-def ready(request: Request) -> dict[str, str]:
-    """Say whether the journal is read and the database answers."""
+async def ready(request: Request) -> dict[str, Any]:
+    """Say whether the journal is read and the database can be written."""
     service = _service(request)
     if not service.worker.ready.is_set():
         raise Problem(503, "starting", "the journal is being read; try again in a moment.")
-    with service.database.reading() as connection:
-        connection.execute(select(tables.meta))
-    return {"status": "ready"}
+    try:  # the thread that commits reads on, and writes if it has not just now
+        await asyncio.wait_for(service.worker.submit([]), READY)
+    except TimeoutError:
+        trouble = service.worker.trouble
+        if trouble is not None:
+            raise trouble from None
+        words = f"nothing was committed for {READY:g} seconds; try again in a moment."
+        raise Problem(503, "busy", words, retry_after=1) from None
+    aside = len(service.worker.rotations.aside())  # how many, not which: nobody needs a key here
+    return {"status": "ready", "aside": aside} if aside else {"status": "ready"}
 
 
 @open_router.get(
@@ -257,7 +251,7 @@ def ready(request: Request) -> dict[str, str]:
     response_class=PlainTextResponse,
     responses=problems(),
 )
-def metrics(request: Request) -> Response:
+async def metrics(request: Request) -> Response:
     """Return figures in Prometheus' text format; a key that reads will do."""
     service = _service(request)
     return PlainTextResponse(service.metrics.text(service.worker))
@@ -275,6 +269,7 @@ def metrics(request: Request) -> Response:
 async def events(request: Request, name: RotationName, after: After = 0) -> Response:
     """Send every new line of the journal as a server-sent event, until the client has enough."""
     version, service = _newest(request, name), _service(request)
+    service.streams.check(request.scope["key"].id)
     return StreamingResponse(
         _watch(request, service, version, after), media_type="text/event-stream"
     )
@@ -283,14 +278,33 @@ async def events(request: Request, name: RotationName, after: After = 0) -> Resp
 async def _watch(
     request: Request, service: Service, version: Version, after: int
 ) -> AsyncIterator[bytes]:
-    yield b": watching\n\n"
-    while not service.stopping and not await request.is_disconnected():
-        lines = await asyncio.to_thread(_page, service, version, after)
-        for line in lines:
-            after = line["seq"]
-            yield f"id: {after}\nevent: {line['kind']}\ndata: {json.dumps(line)}\n\n".encode()
-        if not lines:
-            await asyncio.sleep(0.25)
+    key: Key = request.scope["key"]
+    with service.streams.one_more(key.id):
+        yield b": watching\n\n"
+        while not service.stopping and not await request.is_disconnected():
+            if not service.keys.knows(key):
+                return  # it was revoked
+            lines = await asyncio.to_thread(_page, service, version, after)
+            for line in lines:
+                after = line["seq"]
+                yield f"id: {after}\nevent: {line['kind']}\ndata: {json.dumps(line)}\n\n".encode()
+            if not lines:
+                await asyncio.sleep(0.25)
+
+
+def _plan(request: Request, name: str, subject: str) -> dict[str, Any]:
+    decider = _service(request).worker.rotations.decider(name)
+    standing = _find_subject(request, name, subject).standing
+    round_ = standing.next or 0
+    try:
+        rounds = decider.plan(standing, Asked("", subject, round_, seconds=drafts.PLAN_SECONDS))
+    except NoArmError as error:
+        raise Problem(409, "no-arm", str(error)) from error
+    return {
+        "subject": subject,
+        "round": round_,
+        "rounds": [decider.version.names(arms) for arms in rounds],
+    }
 
 
 def _page(service: Service, version: Version, after: int) -> list[dict[str, Any]]:

@@ -24,21 +24,27 @@ from datetime import date, datetime
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from lastswitch._checks import is_number, shown
 from lastswitch._codec import digest
 from lastswitch.bandit import Bandit
 from lastswitch.calendar import Calendar
 from lastswitch.errors import LastSwitchError, ServiceError
 from lastswitch.files import bandit_from_dict
-from lastswitch.learning.rotation_prior import Prior
+from lastswitch.learning.rotation_prior import Prior, read_prior
 from lastswitch.rules import Counting, Rule
 from lastswitch.service.settings import Settings, seconds_of
 
 #: Longest names of arms, subjects and rotations.
 LONGEST_NAME = 200
 MOST_ARMS = 500
-#: The farthest that rules look back.
-LONGEST_WINDOW = 1000
+#: The farthest that rules look back, and the farthest round that they name.
+LONGEST_WINDOW, FARTHEST_RULE = 1_000, 100_000
+#: Arms times rounds that a plan, or a cycle under rules, may look at: the memory it takes.
+MOST_PLANNED, MOST_CYCLED = 500_000, 5_000
+#: Rewards that a prior may count in a state, and states that it may count of an arm.
+MOST_BELIEVED, MOST_STATES = 1e9, 1_000
 #: Rounds of a calendar that show how long its days, weeks and months are.
 _SAMPLED = 2000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -69,6 +75,11 @@ class Version:
         """Seconds that a reward may take."""
         given = self.settings.window
         return math.inf if given is None else seconds_of("window", given)
+
+    @cached_property
+    def ahead(self) -> float:
+        """Seconds from now, or before the first round, that rounds asked for may be away."""
+        return seconds_of("ahead", self.settings.ahead)
 
     @cached_property
     def stand(self) -> float:
@@ -115,6 +126,17 @@ def make_version(
     check_name(rotation)
     if not isinstance(spec, Mapping):
         raise ServiceError(f"a rotation is a table with arms, got {shown(spec)}.")
+    try:
+        return _made(rotation, number, spec, before)
+    except (ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as error:
+        if isinstance(error, LastSwitchError):
+            raise
+        raise ServiceError(
+            f"rotation {rotation} cannot be read: {type(error).__name__}: {error!s:.200}."
+        ) from error
+
+
+def _made(rotation: str, number: int, spec: Mapping[str, Any], before: Sequence[str]) -> Version:
     settings = Settings.from_dict(spec.get("serve", {}))
     listed = _arm_tables(spec.get("arms"), settings.decide)
     names = [str(table["name"]) for table in listed]
@@ -139,8 +161,9 @@ def make_version(
                     f"{rule!r} speaks of dates, and a learner of several plays a round keeps rules "
                     "of rounds; say it with within or every, or decide by plan."
                 )
+    _check_size(settings, bandit)
     active = tuple(name in by_name for name in arms)
-    return Version(
+    version = Version(
         rotation=rotation,
         number=number,
         spec=plain(spec),
@@ -154,6 +177,8 @@ def make_version(
         if settings.holdout_plays == "round-robin"
         else _cycle(settings.holdout_plays, arms),
     )
+    prior_of(version)  # refused here whoever decides: a later version may learn
+    return version
 
 
 def prior_of(version: Version) -> Prior | None:
@@ -162,19 +187,48 @@ def prior_of(version: Version) -> Prior | None:
     if given is None:
         return None
     if is_number(given):
+        if not 0 < given <= MOST_BELIEVED:
+            raise ServiceError(f"prior is from 0 to {MOST_BELIEVED:g} rewards, got {shown(given)}.")
         prior = Prior.from_bandit(version.bandit, given)
         for table in prior:  # arms of which nothing was said, and retired ones, are not known
             table[[not said for said in _said(version)]] = 0.0
         return prior
-    if isinstance(given, Mapping) and set(given) == set(Prior._fields):
-        import numpy as np
+    if not (isinstance(given, Mapping) and set(given) == set(Prior._fields)):
+        raise ServiceError(
+            f"prior is a number of rewards per state, or the counts of a fit, got {shown(given)}."
+        )
+    low, high = version.settings.rewards
+    return read_prior(_counts_of(version, given), len(version.arms), (low, high))
 
-        rows = [np.asarray(given[name], dtype=float) for name in Prior._fields]
-        more = len(version.arms) - len(rows[0])
-        return Prior(*(np.pad(table, ((0, more), (0, 0))) for table in rows))
-    raise ServiceError(
-        f"prior is a number of rewards per state, or the counts of a fit, got {shown(given)}."
-    )
+
+def _counts_of(version: Version, given: Mapping[str, Any]) -> Prior:
+    """Return the tables of a fit by arms' numbers; their rows are the arms as they are listed."""
+    tables = []
+    listed = [version.number_of[arm["name"]] for arm in version.spec["arms"]]
+    for name in Prior._fields:
+        rows = given[name]
+        wide = len(rows[0]) if _is_table(rows) else 0
+        if not 0 < wide <= MOST_STATES or len(rows) > len(listed):
+            raise ServiceError(
+                f"prior.{name} must be a table of numbers with a row for each of the "
+                f"{len(listed)} arms and up to {MOST_STATES:,} states, got {shown(rows)}."
+            )
+        table = np.zeros((len(version.arms), wide))
+        table[listed[: len(rows)]] = rows
+        if name.endswith("_counts") and table.max() > MOST_BELIEVED:
+            raise ServiceError(
+                f"prior.{name} counts at most {MOST_BELIEVED:g} rewards in a state, got "
+                f"{table.max():g}."
+            )
+        tables.append(table)
+    return Prior(*tables)
+
+
+def _is_table(rows: Any) -> bool:
+    """Tell whether rows are lists of numbers of one length."""
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
+        return False
+    return all(len(row) == len(rows[0]) and all(map(is_number, row)) for row in rows)
 
 
 def same_spec(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -277,6 +331,34 @@ def _cycle(given: Any, arms: Sequence[str]) -> tuple[Arms, ...]:
             raise ServiceError(f"a cycle lists arms by name, got {shown(entry)}.")
         turns.append(tuple(arms.index(name) for name in names))
     return tuple(turns)
+
+
+def _check_size(settings: Settings, bandit: Bandit) -> None:
+    """Refuse what would take more memory to plan than a service should lend one rotation."""
+    for rule in bandit.rules:
+        if not isinstance(rule, Counting):
+            continue
+        longest = max(rule.within or 0, rule.every or 0)
+        if longest > LONGEST_WINDOW:
+            raise ServiceError(
+                f"{rule!r} looks back {shown(longest)} rounds; a rotation keeps {LONGEST_WINDOW:,}."
+            )
+        farthest = max((abs(edge) for span in rule.spans or () for edge in span), default=0)
+        if max(farthest, abs(rule.offset)) > FARTHEST_RULE:
+            raise ServiceError(
+                f"{rule!r:.200} speaks of round {shown(max(farthest, abs(rule.offset)))}; a rule "
+                f"of a rotation names rounds up to {FARTHEST_RULE:,}: say it with every or per."
+            )
+    if settings.decide == "learner" or settings.cycle is not None:
+        return
+    ruled = settings.decide == "cycle" and not bandit.plain
+    size, most = bandit.n_arms * settings.lookahead, MOST_CYCLED if ruled else MOST_PLANNED
+    if size > most:
+        raise ServiceError(
+            f"a {'cycle under rules' if ruled else 'plan'} looks at up to {most:,} arms times "
+            f"rounds, got {bandit.n_arms:,} arms and lookahead = {settings.lookahead:,}; lower "
+            f"lookahead to {max(1, most // bandit.n_arms):,}."
+        )
 
 
 def _check_rules(bandit: Bandit, calendar: Calendar | None) -> None:

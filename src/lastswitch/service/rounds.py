@@ -90,9 +90,7 @@ class SharedRounds(SharedRotation, RuledRotationUCB):
     ) -> NDArray[np.bool_]:
         """Tell which choices may be made and leave all hard rules a way to be kept."""
         endless = packed.endless
-        free = np.ones(len(endless.choices), np.bool_)
-        if allowed is not None:
-            free = ~(packed.choices & ~np.array(allowed)).any(axis=1)
+        free = packed.free(allowed)
         if plays is not None:
             free &= packed.choices.sum(axis=1) == plays
         if not endless.lasting(held):  # rounds went by that cannot be mended: break as little

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
-import logging
 import os
+import socket
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
+from uvicorn.supervisors import Multiprocess
 
 from lastswitch.errors import ServiceError
 from lastswitch.files import read_values
 from lastswitch.logs.saving import find_fit
 from lastswitch.service.app import Service
-from lastswitch.service.database import Database
+from lastswitch.service.database import Database, is_away, trouble_with
 from lastswitch.service.gate import LOOPBACK, Access, Limits
-from lastswitch.service.keys import count_keys, make_key
+from lastswitch.service.keys import has_master, make_key
+from lastswitch.service.lines import log_lines
+from lastswitch.service.listening import Protocol
 from lastswitch.service.rotation import plain
 from lastswitch.service.rotations import put_rotation
+from lastswitch.service.worker import PATIENCE
 
 #: Seconds after which a thread lets another have the interpreter: the one that commits asks for it
 #: many times between two waits for the disk, and should not wait for whole answers to be written.
@@ -41,18 +48,35 @@ class Prepared(NamedTuple):
     key: str | None
 
 
-def prepare(files: Sequence[Path], where: str | None = None, synchronous: str = "FULL") -> Prepared:
-    """Open the database, put the files' rotations into it, and make a key if there is none."""
+def open_database(
+    files: Sequence[Path], where: str | None = None, synchronous: str = "FULL"
+) -> Database:
+    """Return the database of some rotations' files, or the one named, with its tables."""
     if where is None:
         if not files:
             raise ServiceError("say what to serve: a rotation's file, or --database.")
         where = str(files[0].with_suffix(".sqlite"))
-    specs = [(file.stem, read_spec(file)) for file in files]
     database = Database(where, synchronous)
-    database.create()
+    ends = time.monotonic() + PATIENCE
+    while True:
+        try:
+            database.create()
+            return database
+        except database.errors as error:
+            if not is_away(error):
+                raise ServiceError(f"the database cannot be used: {error!s:.300}") from error
+            if time.monotonic() > ends:
+                raise ServiceError(trouble_with(error).detail) from error
+            time.sleep(0.25)
+
+
+def prepare(files: Sequence[Path], where: str | None = None, synchronous: str = "FULL") -> Prepared:
+    """Open the database, put the files' rotations into it, and make a key if there is none."""
+    specs = [(file.stem, read_spec(file)) for file in files]
+    database = open_database(files, where, synchronous)
     for name, spec in specs:
         put_rotation(database, name, spec)
-    key = None if count_keys(database) else make_key(database, label="first")
+    key = None if has_master(database) else make_key(database, label="first")
     return Prepared(database, [name for name, _ in specs], key)
 
 
@@ -72,32 +96,42 @@ def read_spec(file: Path) -> dict[str, Any]:
     return spec
 
 
-def run(
-    prepared: Prepared,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    workers: int = 1,
-    names: Sequence[str] = (),
-    limits: Limits | None = None,
-    synchronous: str = "FULL",
-    verbose: bool = False,
-) -> None:
-    """Serve until told to stop."""
-    hosts = (*LOOPBACK, *(name.lower() for name in names))
-    # A loopback server with names is behind a proxy, and who comes through it is anybody.
-    loopback = host in LOOPBACK and not names
+def check_access(host: str, names: Sequence[str] = (), *, keys: bool = True) -> None:
+    """Refuse an address that can be reached by names nobody said, or without keys by anybody."""
     if host not in LOOPBACK and not names:
         raise ServiceError(
             f"{host} can be reached from elsewhere: say by which names, such as "
             "--name decide.example.org."
         )
+    if not keys and (host not in LOOPBACK or names):
+        raise ServiceError(
+            "--no-keys lets everybody do everything who gets here, and so is for loopback alone: "
+            "leave --host and --name out, or use keys."
+        )
+
+
+def run(
+    prepared: Prepared,
+    *,
+    at: socket.socket,
+    host: str = "127.0.0.1",
+    workers: int = 1,
+    names: Sequence[str] = (),
+    limits: Limits | None = None,
+    synchronous: str = "FULL",
+    keys: bool = True,
+    verbose: bool = False,
+) -> None:
+    """Serve at a socket until told to stop."""
+    check_access(host, names, keys=keys)
+    limits = limits or Limits()
     settings = {
         "database": prepared.database.url.render_as_string(hide_password=False),
         "synchronous": synchronous,
-        "hosts": hosts,
-        "loopback": loopback,
-        "limits": asdict(limits or Limits()),
+        "hosts": (*LOOPBACK, *(name.lower() for name in names)),
+        "keys": keys,
+        # What a key may do in a second is shared by the workers that may be asked.
+        "limits": asdict(limits) | {"rate": limits.rate / workers},
         "verbose": verbose,
     }
     prepared.database.close()
@@ -105,29 +139,52 @@ def run(
         os.environ[_SETTINGS] = json.dumps(settings)
         if workers > 1:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        uvicorn.run(
+        config = uvicorn.Config(
             "lastswitch.service.running:from_environment",
             factory=True,
-            host=host,
-            port=port,
+            http=Protocol,
             workers=workers,
             log_level="warning",
+            log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # the gate tells who came through a proxy
+            proxy_headers=False,
             timeout_graceful_shutdown=10,
             backlog=4096,
         )
+        log_lines(verbose)
+        with contextlib.suppress(KeyboardInterrupt):
+            if workers > 1:
+                _run_workers(config, at)
+                return
+            server = uvicorn.Server(config)
+            server.run([at])
+            if not server.started:
+                raise ServiceError("the service could not be started; see the log.")
+
+
+def _run_workers(config: uvicorn.Config, at: socket.socket) -> None:
+    given: dict[str, Any] = {"sockets": [at]}
+    if "target" in signature(Multiprocess).parameters:  # of some releases
+        given["target"] = uvicorn.Server(config).run
+    Multiprocess(config, **given).run()
 
 
 def from_environment() -> Any:
     """Return the application that a worker process serves."""
     settings = json.loads(os.environ[_SETTINGS])
     sys.setswitchinterval(_SWITCH)
-    level = logging.INFO if settings["verbose"] else logging.WARNING
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(message)s")
-    access = Access(tuple(settings["hosts"]), settings["loopback"], Limits(**settings["limits"]))
-    return Service(Database(settings["database"], settings["synchronous"]), access).application()
+    log_lines(settings["verbose"])
+    access = Access(tuple(settings["hosts"]), settings["keys"], Limits(**settings["limits"]))
+    service = Service(Database(settings["database"], settings["synchronous"]), access)
+    service.worker.settled.append(_settle_memory)
+    return service.application()
+
+
+def _settle_memory() -> None:
+    """Let collections of garbage leave alone what stays for good: they take a tenth of a second."""
+    gc.collect()
+    gc.freeze()
 
 
 class background:  # noqa: N801 - used like a function
@@ -157,8 +214,15 @@ class background:  # noqa: N801 - used like a function
         prepared = prepare([Path(file) for file in files], database)
         self.key = prepared.key or make_key(prepared.database, label="background")
         service = Service(prepared.database)
+        self._service = service
         self._server = uvicorn.Server(
-            uvicorn.Config(service.application(), port=0, log_level="warning", access_log=False)
+            uvicorn.Config(
+                service.application(),
+                http=Protocol,
+                port=0,
+                log_level="warning",
+                access_log=False,
+            )
         )
         self._thread = threading.Thread(
             target=self._server.run, name="lastswitch-background", daemon=True
@@ -174,6 +238,7 @@ class background:  # noqa: N801 - used like a function
 
     def stop(self) -> None:
         """Answer what waits, and end."""
+        self._service.stop_soon()
         self._server.should_exit = True
         self._thread.join()
 

@@ -13,6 +13,10 @@ from lastswitch._suggest import suggestion
 from lastswitch.errors import ServiceError
 
 DECIDE = ("learner", "plan", "cycle")
+#: The largest number that a reward, or a memory, may be: sums of many more stay numbers.
+LARGEST = 1e15
+#: Seconds that ``ahead`` may be: ten years.
+FARTHEST_AHEAD = 3660 * 86_400.0
 _SPAN = re.compile(r"\s*(\d{1,9})\s*(s|min|h|d|w)\s*")
 
 
@@ -54,6 +58,11 @@ class Settings:
         What a reward that has not come by then counts as; ``None``: as no reward at all.
     stand
         How long an offer stands that waits to be confirmed.
+    ahead
+        How far from now, or before round 0, a round may be that ``at`` asks for, where there is a
+        calendar.
+    subjects
+        How many subjects the rotation takes in; as many as the service says by default.
     """
 
     decide: str = "learner"
@@ -71,6 +80,8 @@ class Settings:
     window: str | None = None
     missing: float | None = 0.0
     stand: str = "15min"
+    ahead: str = "366d"
+    subjects: int | None = None
 
     @classmethod
     def from_dict(cls, given: Any) -> Settings:
@@ -110,12 +121,14 @@ class Settings:
             raise ServiceError("explore and holdout are shares of the same whole; lower one.")
         if not (is_number(self.time_limit) and 0.0 < self.time_limit <= 10.0):
             raise ServiceError(f"time_limit is up to 10 seconds, got {shown(self.time_limit)}.")
-        if self.memory is not None and not (is_number(self.memory) and self.memory > 0):
+        if self.memory is not None and not (is_number(self.memory) and 0 < self.memory <= LARGEST):
             raise ServiceError(f"memory is a number of rounds, got {shown(self.memory)}.")
         pair = list(self.rewards) if isinstance(self.rewards, list | tuple) else []
-        if not (len(pair) == 2 and all(map(is_number, pair)) and pair[0] < pair[1]):
+        known = len(pair) == 2 and all(map(is_number, pair))
+        if not (known and -LARGEST <= pair[0] < pair[1] <= LARGEST):
             raise ServiceError(
-                f"rewards are the smallest and the largest, got {shown(self.rewards)}."
+                f"rewards are the smallest and the largest, from {-LARGEST:g} to {LARGEST:g}, got "
+                f"{shown(self.rewards)}."
             )
         if self.missing is not None and not (
             is_number(self.missing) and pair[0] <= self.missing <= pair[1]
@@ -125,6 +138,10 @@ class Settings:
                 f"{shown(self.missing)}."
             )
         seconds_of("stand", self.stand)
+        if seconds_of("ahead", self.ahead) > FARTHEST_AHEAD:
+            raise ServiceError(f"ahead is at most 3660d, got {shown(self.ahead)}.")
+        if self.subjects is not None:
+            check_whole("subjects", self.subjects, 1, ServiceError, 10**12)
         if self.window is not None:
             seconds_of("window", self.window)
 

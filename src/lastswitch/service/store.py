@@ -12,6 +12,7 @@ from lastswitch.service import tables
 from lastswitch.service.channels import Changes, Found, Row, Wanted
 from lastswitch.service.contract import Work
 from lastswitch.service.operations import Ask, Decision, Operation, Subject
+from lastswitch.service.rotation import is_text
 from lastswitch.service.subjects import Standing
 
 _read, _write = msgspec.json.decode, msgspec.json.encode
@@ -33,9 +34,10 @@ def load(
     fresh = () if again else {op.id for op in asks if not op.keyed}
     found = fetch(
         Wanted(
-            ids=list({op.id for op in operations}.difference(fresh)),
+            # Names that nothing can have, some databases cannot even be asked for.
+            ids=[name for name in {op.id for op in operations}.difference(fresh) if is_text(name)],
             keys=list({op.id for op in asks if op.keyed}),
-            subjects=list({(op.rotation, op.subject) for op in asks}),
+            subjects=list({(op.rotation, op.subject) for op in asks if is_text(op.rotation)}),
         )
     )
     work.decisions |= {row[0]: decision_of(row) for row in found.decisions}

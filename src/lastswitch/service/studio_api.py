@@ -1,21 +1,23 @@
 """What the studio's page asks for beyond the contract: drafts, fits, and how a rotation is doing.
 
-Paths under ``/studio/`` compute on what the page sends, or show how a rotation is written; on
-loopback they need no key. What happened is under ``/v1/`` and always needs one.
+Paths under ``/studio/`` compute on what the page sends, or show how a rotation is written. Like
+those under ``/v1/``, where what happened is, they need a key.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import tempfile
 import warnings
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -27,7 +29,7 @@ from lastswitch.service import drafts
 from lastswitch.service.answers import answer, read_body
 from lastswitch.service.keys import Key
 from lastswitch.service.problems import Problem
-from lastswitch.service.rotation import make_version, plain
+from lastswitch.service.rotation import MOST_ARMS, make_version, plain
 from lastswitch.service.watching import watch_view
 
 if TYPE_CHECKING:
@@ -60,11 +62,11 @@ class OpenBody(BaseModel):
 def rotations(request: Request) -> Any:
     """Return how the rotations are written, with files to start from."""
     service: Service = request.app.state.service
-    key: Key | None = request.scope["key"]
+    key: Key = request.scope["key"]
     known = service.worker.rotations
     found = []
     for name in known.names():
-        if key is None or key.covers(name):
+        if key.covers(name):
             version = known.decider(name).version
             listed = {"name": name, "version": version.number, "arms": len(version.arms)}
             found.append({**listed, "spec": drafts.opened(version.spec)})
@@ -86,7 +88,7 @@ async def open_draft(request: Request) -> Response:
     if not isinstance(spec, dict):
         raise FileError("there is nothing to open: give the text of a rotation's file.")
     spec.pop("version", None)
-    return answer(200, await run_in_threadpool(drafts.opened, spec))
+    return answer(200, await drafts.compute(drafts.opened, spec))
 
 
 @router.post("/studio/rule")
@@ -104,7 +106,7 @@ async def plan(request: Request) -> Response:
     """Plan a draft: its rounds and its certificate; or what is wrong with it so far."""
     body = await read_body(request, drafts.DraftBody)
     try:
-        return answer(200, await run_in_threadpool(drafts.plan_view, body))
+        return answer(200, await drafts.compute(drafts.plan_view, body))
     except LastSwitchError as error:
         return answer(200, {"wrong": str(error)})
 
@@ -113,21 +115,21 @@ async def plan(request: Request) -> Response:
 async def explain(request: Request) -> Response:
     """Say what every rule of a draft costs, and what is odd about it."""
     body = await read_body(request, drafts.DraftBody)
-    return answer(200, await run_in_threadpool(drafts.explain_view, body))
+    return answer(200, await drafts.compute(drafts.explain_view, body))
 
 
 @router.post("/studio/file")
 async def file(request: Request, form: Literal["toml", "csv", "ics"]) -> Response:
     """Return a draft's file, or one of its plan."""
     body = await read_body(request, drafts.DraftBody)
-    text = await run_in_threadpool(drafts.file_of, body, form)
+    text = await drafts.compute(drafts.file_of, body, form)
     return _attachment(text, drafts.MEDIA[form], f"{body.name}.{form}")
 
 
 @router.get("/studio/example")
 async def example() -> Response:
     """Return a log to try: what the radio to start from would leave behind."""
-    return Response(await run_in_threadpool(_example), media_type="text/csv")
+    return Response(await drafts.compute(_example), media_type="text/csv")
 
 
 @router.post("/studio/fit")
@@ -145,13 +147,13 @@ async def fit(
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "text/csv":
         raise Problem(415, "not-csv", "send a log as CSV, and say so: Content-Type: text/csv.")
     columns = {"subject": subject, "time": time, "arm": arm, "reward": reward, "every": every}
-    found = await run_in_threadpool(_fitted, content, columns)
+    found = await drafts.compute(_fitted, content, columns)
     if page:
         from lastswitch.logs.page import page as page_of
 
-        text = await run_in_threadpool(page_of, found, title="Curves from a log")
+        text = await drafts.compute(partial(page_of, found, title="Curves from a log"))
         return _attachment(text, "text/html", "fit.html")
-    return answer(200, await run_in_threadpool(_fit_view, found))
+    return answer(200, await drafts.compute(_fit_view, found))
 
 
 @router.get("/v1/rotations/{name}/watch")
@@ -177,15 +179,31 @@ def _fitted(content: bytes, columns: dict[str, str | None]) -> CurveFit:
 
     given: dict[str, Any] = {name: value for name, value in columns.items() if value}
     given.setdefault("subject", None)  # the whole log is one subject's
-    every = given.get("every", "")
-    if every.replace(".", "", 1).isdigit():  # of times that are numbers
-        given["every"] = float(every)
-    with drafts.turn(), tempfile.TemporaryDirectory(prefix="lastswitch-") as folder:
+    with suppress(ValueError):  # of times that are numbers
+        given["every"] = float(given.get("every", ""))
+    _check_arms(content, given["arm"])
+    with tempfile.TemporaryDirectory(prefix="lastswitch-") as folder:
         log = Path(folder) / "log.csv"
         log.write_bytes(content)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LastSwitchWarning)  # the notices are in the answer
             return fit_curves(str(log), memory="1GB", **given)
+
+
+def _check_arms(content: bytes, column: str) -> None:
+    """Refuse a log of more arms than a rotation can have, before anything is fitted."""
+    rows = csv.DictReader(io.StringIO(content.decode("utf-8", "replace")))
+    seen: set[str] = set()
+    with suppress(csv.Error):  # the fit says what is wrong
+        for row in rows:
+            seen.add(str(row.get(column)))
+            if len(seen) > MOST_ARMS:
+                raise Problem(
+                    422,
+                    "arms",
+                    f"the log has more than {MOST_ARMS} arms in its column {column!r:.60}; say "
+                    "which column is the arm, or fit it with lastswitch fit.",
+                )
 
 
 def _fit_view(fit: CurveFit) -> dict[str, Any]:

@@ -163,6 +163,8 @@ GUARDS = {
         "$$ BEGIN RAISE EXCEPTION 'the journal is append-only'; END $$",
         "CREATE OR REPLACE TRIGGER journal_keeps BEFORE UPDATE OR DELETE ON journal "
         "FOR EACH ROW EXECUTE FUNCTION journal_keeps()",
+        "CREATE OR REPLACE TRIGGER journal_keeps_all BEFORE TRUNCATE ON journal "
+        "FOR EACH STATEMENT EXECUTE FUNCTION journal_keeps()",
         "CREATE OR REPLACE FUNCTION rows_were(changed bigint, wanted bigint) RETURNS void "
         "LANGUAGE plpgsql AS $$ BEGIN IF changed <> wanted THEN RAISE EXCEPTION "
         "'another worker came first' USING ERRCODE = 'serialization_failure'; END IF; END $$",

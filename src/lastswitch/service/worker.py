@@ -16,13 +16,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Union
 
-from sqlalchemy import select
+from sqlalchemy import delete, insert, select
 
+from lastswitch.errors import LastSwitchError
 from lastswitch.service import tables
 from lastswitch.service.channels import ConflictError, open_channel
 from lastswitch.service.checkpoints import Checkpoints
+from lastswitch.service.clock import SteadyClock
 from lastswitch.service.contract import Work
-from lastswitch.service.database import Database, is_away, is_conflict
+from lastswitch.service.database import Database, is_away, is_conflict, trouble_with
 from lastswitch.service.operations import Answer, Close, Operation
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
@@ -37,6 +39,12 @@ SURVEY_EVERY = 30.0
 #: Seconds an operation waits for a database that is away.
 PATIENCE = 20.0
 _SWEPT = 500
+#: Seconds for which a write proves that the database can be written.
+PROVEN = 5.0
+#: Trouble that does not pass by waiting a moment.
+_STAYS = ("database-full", "database-read-only")
+#: Seconds of deciding after which the rest of a group is asked to come again.
+DECIDING = 2.0
 
 #: What an operation is answered with: a status and a body.
 Reply = tuple[int, Any]
@@ -61,19 +69,24 @@ class Worker:
     render
         Turns an answer into a reply while its rows are as they were answered.
     clock
-        Seconds since 1970.
+        Seconds since 1970; by default one that does not jump.
     most_subjects
-        Subjects that a rotation takes in.
+        Subjects that a rotation takes in that does not say so itself.
+    deciding
+        Seconds that deciding may take for what is committed together.
     """
 
     def __init__(
         self,
         database: Database,
         render: Callable[[Answer, Rotations], Reply],
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         most_subjects: int = 1_000_000,
+        deciding: float = DECIDING,
     ) -> None:
-        self.database, self.clock, self.most_subjects = database, clock, most_subjects
+        self.database, self.clock = database, clock or SteadyClock()
+        self.most_subjects = most_subjects
+        self.deciding = deciding
         self.rotations = Rotations(database)
         self.ready = threading.Event()
         self.counted = {"decisions": 0, "rewards": 0, "commits": 0, "conflicts": 0, "away": 0}
@@ -83,20 +96,30 @@ class Worker:
         self._checkpoints = Checkpoints(database)
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="lastswitch-store", daemon=True)
-        self._looked = self._swept = self._surveyed = 0.0
+        self._looked = self._swept = self._surveyed = self._wrote = 0.0
+        #: Why nothing can be written, if that is so.
+        self.trouble: Problem | None = None
+        #: Called once, in the thread, when the journal is read.
+        self.settled: list[Callable[[], object]] = []
         self._room: dict[str, float] = {}
 
     def start(self) -> None:
         """Read the journal, then answer."""
+        self.database.ending = False
         self._checkpoints.start()
         self._thread.start()
 
     def stop(self) -> None:
         """Answer what waits, write down what learners heard, and end."""
+        self.stop_soon()
         self._queue.put(None)
         if self._thread.is_alive():
             self._thread.join()
         self._checkpoints.stop()
+
+    def stop_soon(self) -> None:
+        """Wait for nobody any longer: the process is told to end."""
+        self.database.ending = True
 
     def submit(self, operations: Sequence[Operation]) -> asyncio.Future[list[Reply]]:
         """Return, from the event loop, a future of the replies."""
@@ -123,6 +146,8 @@ class Worker:
         while not self.ready.is_set():
             try:
                 self.rotations.start()
+                for call in self.settled:
+                    call()
                 self.ready.set()
             except Exception as error:
                 if not is_away(error):
@@ -178,8 +203,16 @@ class Worker:
         try:
             if any(not item.operations for item in batch):  # somebody wants to see what is new
                 self.rotations.read_on()
+                self._prove()
             replies = self._commit(operations) if operations else []
         except Exception as error:
+            if is_away(error):
+                error = self._in_trouble(error)
+            if len(batch) > 1 and not isinstance(error, Problem):
+                log.exception("cannot commit together; one by one")
+                for item in batch:
+                    self._answer([item])
+                return
             if not isinstance(error, Problem):
                 log.exception("cannot commit")
             _answer_all([(item.answer, error) for item in batch])
@@ -207,17 +240,48 @@ class Worker:
                 tries += 1
                 self.counted["away" if away else "conflicts"] += 1
                 if away:
-                    if time.monotonic() - began > PATIENCE:
-                        raise Problem(
-                            503, "database-away", "the database does not answer; try again later."
-                        ) from error
+                    problem = self._in_trouble(error)
+                    patience = 0.0 if self.database.ending else PATIENCE
+                    if problem.kind in _STAYS or time.monotonic() - began > patience:
+                        raise problem from error
                     time.sleep(min(0.02 * 2**tries, 0.5))
                 continue
             except Exception:
                 self.rotations.undone(work.lines)
                 raise
+            if work.lines or work.new_aliases:
+                self._written()
             self._committed(work)
             return replies
+
+    def _in_trouble(self, error: Exception) -> Problem:
+        """Note that nothing can be written, once, and return the problem that this is."""
+        problem = trouble_with(error)
+        if self.trouble is None or self.trouble.kind != problem.kind:
+            log.error("%s (%s)", problem.detail, error)
+        self.trouble = problem
+        return problem
+
+    def _written(self) -> None:
+        if self.trouble is not None:
+            log.warning("the database can be written again")
+        self.trouble, self._wrote = None, time.monotonic()
+
+    def _prove(self) -> None:
+        """See that the database can be written, unless that was seen just now."""
+        if self.trouble is None and time.monotonic() - self._wrote < PROVEN:
+            return
+        try:
+            with self.database.writing() as connection:
+                proof = tables.meta.c.name == "proof"
+                connection.execute(delete(tables.meta).where(proof))
+                row = {"name": "proof", "value": str(self.clock())}
+                connection.execute(insert(tables.meta), [row])
+        except self.database.errors as error:
+            if not is_away(error):
+                raise
+            raise self._in_trouble(error) from error
+        self._written()
 
     def _try(self, work: Work, operations: Sequence[Operation], tries: int) -> list[Reply]:
         channel = self._channel
@@ -236,15 +300,31 @@ class Worker:
     def _do(self, work: Work, operations: Sequence[Operation]) -> list[Reply]:
         replies: list[Reply] = []
         for operation in operations:
+            mark = work.mark(operation)
             try:
                 replies.append(self._render(work.do(operation), self.rotations))
-            except Problem as problem:
-                replies.append((problem.status, problem.body()))
+                continue
+            except Problem as found:
+                problem = found
+            except self.database.errors:
+                raise  # nothing against this operation
+            except LastSwitchError as error:
+                self.rotations.undone(work.back(mark))
+                problem = Problem(422, "refused", str(error))
+            except Exception:
+                log.exception("an operation failed: %s", type(operation).__name__)
+                self.rotations.undone(work.back(mark))
+                problem = Problem(500, "internal", "something broke here.")
+            replies.append((problem.status, problem.body()))
         return replies
 
     def _work(self) -> Work:
         rotations = self.rotations
-        return Work(self.clock(), rotations.decider, rotations.version, room=dict(self._room))
+        return Work(
+            *(self.clock(), rotations.decider, rotations.version),
+            room=dict(self._room),
+            until=time.monotonic() + self.deciding,
+        )
 
     def _committed(self, work: Work) -> None:
         self.rotations.committed(work.lines)
@@ -274,10 +354,13 @@ class Worker:
             if now - self._surveyed >= SURVEY_EVERY or not self._surveyed:
                 self._surveyed = now
                 for name in self.rotations.names():
-                    self._room[name] = self.most_subjects - count_subjects(connection, name)
+                    most = self.rotations.decider(name).version.settings.subjects
+                    room = self.most_subjects if most is None else most
+                    self._room[name] = room - count_subjects(connection, name)
             found = connection.execute(
                 select(due.c.id)
                 .where(due.c.status == "played", due.c.due.is_not(None))
+                .where(due.c.rotation.not_in(self.rotations.aside()))
                 .where(due.c.due <= self.clock())
                 .order_by(due.c.due)
                 .limit(_SWEPT)

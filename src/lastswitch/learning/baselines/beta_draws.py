@@ -14,7 +14,7 @@ from lastswitch._arrays import BoolArray, FloatArray
 from lastswitch._kernels import jit
 
 
-@jit
+@jit(makes_arrays=True)
 def gamma_draw(shape: float, numbers: FloatArray, at: int) -> tuple[float, int]:
     """Draw from Gamma(``shape``), ``shape`` ≥ 1, with the pairs from ``at`` on.
 
@@ -35,7 +35,7 @@ def gamma_draw(shape: float, numbers: FloatArray, at: int) -> tuple[float, int]:
     return -1.0, at
 
 
-@jit
+@jit(makes_arrays=True)
 def largest_draw(
     posteriors: FloatArray,
     numbers: FloatArray,

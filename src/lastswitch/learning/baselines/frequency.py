@@ -12,6 +12,7 @@ from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_whole, is_number
 from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError, PolicyError
+from lastswitch.learning.baselines.filling import Tables, least_lost
 from lastswitch.learning.baselines.frequency_program import round_program, solve_program
 from lastswitch.learning.checks import check_cells, check_counted, check_like
 from lastswitch.learning.chooser import ONE_PLAY
@@ -30,6 +31,8 @@ class _Rounded(Policy):
 
     #: Per arm: rest, run, offset, and what each play of the run pays. Empty until known.
     schedule: list[list[Any]]
+    #: What it was made for.
+    _tables: Tables
 
     def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was learned, if its schedule can be followed."""
@@ -75,22 +78,18 @@ class _Rounded(Policy):
         return arms
 
     def _fill(self, track: Track, allowed: Mask | None) -> int:
-        """Return the arm to play when none is a candidate: one without a pattern if possible.
-
-        The papers let such a round go by; here something is always played. An arm with a
-        pattern loses its rest by it, the one with the most time to its next turn the least.
-        """
-        waits = []
-        for arm, (rest, run, offset, _) in enumerate(self.schedule):
-            phase = (track.clock + offset) % (rest + run)
-            free = allowed is None or allowed[arm]
-            waits.append((inf if run == 0 else rest + run - phase) if free else -inf)
-        return max(range(self.n_arms), key=waits.__getitem__)
+        """Return the arm to play when none is a candidate; the papers let such a round go by."""
+        turns = [
+            (rest + run - (track.clock + offset) % (rest + run) if run else 0, pays)
+            for rest, run, offset, pays in self.schedule
+        ]
+        return least_lost(self._tables, track.state(), turns, allowed)
 
     def _commit(
         self, rest: FloatArray, streak: FloatArray, runs: int, silence: float = 0.0
     ) -> float:
         """Solve and round the program; return its value."""
+        self._tables = Tables(rest, streak)
         program = solve_program(rest, streak, runs, self.plays[1], silence)
         schedule = []
         for arm, (pattern, offset) in enumerate(round_program(program, self.rng)):
@@ -112,9 +111,9 @@ class FrequencyPolicy(_Rounded):
     with monotone payoff functions", for longer ``runs``: (1 - 1/runs) times that for curves
     nondecreasing in τ. As in the papers: the program, its rounding, the virtual states, and, on a
     bandit with ``plays=(0, k)``, that a place stays empty when no arm is a candidate for it. Not as
-    there: silence may pay something, rules are not looked at, and on a bandit that must play some
-    arm is played whose turn is far off; with an arm to spare (one that earns nothing, say) that is
-    the same.
+    there: silence may pay something, rules are not looked at, and on a bandit that must play the
+    arm is played whose next turn loses least by it. With an arm to spare, one that loses nothing
+    (it always pays the same, nothing perhaps), the guarantee is the same.
 
     Parameters
     ----------
@@ -266,8 +265,9 @@ class ExploreThenCommit(_Rounded):
         return arm
 
     def learn(self, pull: Pull, reward: float, note: Any) -> None:
-        """Add the reward to its (arm, state)."""
-        self._seen.add(pull.arm, pull.tau, reward)
+        """Add the reward to its (arm, state), until it has committed to what was seen."""
+        if not self.schedule:
+            self._seen.add(pull.arm, pull.tau, reward)
 
     def relearn(self, learned: dict[str, Any]) -> None:
         """Take back what was seen."""
@@ -275,12 +275,17 @@ class ExploreThenCommit(_Rounded):
         check_counted(self.counts, self.sums)
         check_whole("next", self.next, 0, PolicyError)
         self._seen.counts, self._seen.sums = self.counts, self.sums
+        self._tables = Tables(*self._means())
 
     def _learned(self) -> None:
         """Commit to the program of the means seen."""
+        self._commit(*self._means(), self.runs)
+
+    def _means(self) -> tuple[FloatArray, FloatArray]:
+        """Return the mean seen of each arm by rest, and by streak."""
         counts = np.maximum(1, np.array(self.counts)).reshape(self.n_arms, -1)
         means = np.clip(np.array(self.sums).reshape(self.n_arms, -1) / counts, 0.0, 1.0)
-        self._commit(means[:, : self.depth], means[:, self.depth :], self.runs)
+        return means[:, : self.depth], means[:, self.depth :]
 
 
 def _exploration(n_arms: int, depth: int, runs: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, log
+from math import ceil, inf, log
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,12 +13,13 @@ from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_whole
 from lastswitch.bandit import Bandit
 from lastswitch.errors import InputTypeError, PolicyError
+from lastswitch.learning.baselines.filling import Tables, least_lost
 from lastswitch.learning.baselines.frequency_program import solve_program
 from lastswitch.learning.checks import check_counted, check_like
 from lastswitch.learning.chooser import ONE_PLAY
 from lastswitch.learning.estimates import Estimates
 from lastswitch.learning.policy import Mask, Policy, Pull
-from lastswitch.learning.tracks import FARTHEST, Track
+from lastswitch.learning.tracks import Track
 
 #: Periods are these times powers of two.
 FAMILIES = (1, 3, 5, 7)
@@ -134,15 +135,21 @@ class _Periodic(Policy):
         return next(iter(self.choose_round(track, allowed)))
 
     def choose_round(self, track: Track, allowed: Mask | None) -> list[int]:
-        """Return the arms whose turn it is, and those that come next where more must play."""
+        """Return the arms whose turn it is, and others where more must play."""
         least, most = self.plays
-        waits = []
-        for arm, (period, offset) in enumerate(self.turns):
-            if allowed is None or allowed[arm]:
-                waits.append(((offset - track.clock) % period if period else FARTHEST, arm))
-        waits.sort()
-        due = sum(wait == 0 for wait, _ in waits)
-        return [arm for _, arm in waits[: max(least, min(due, most))]]
+        waits = [
+            (offset - track.clock) % period if period else inf for period, offset in self.turns
+        ]
+        free = [arm for arm in range(self.n_arms) if allowed is None or allowed[arm]]
+        arms = [arm for arm in free if not waits[arm]][:most]
+        while len(arms) < least:
+            left = [arm for arm in free if arm not in arms]
+            arms.append(self._filler(track, waits, left))
+        return arms
+
+    def _filler(self, track: Track, waits: Sequence[float], free: Sequence[int]) -> int:
+        """Return the arm to play out of its turn: one without turns, or whose turn comes next."""
+        return min(free, key=lambda arm: (waits[arm] < inf, waits[arm]))
 
 
 class PurelyPeriodic(_Periodic):
@@ -156,7 +163,7 @@ class PurelyPeriodic(_Periodic):
     relaxation is earned on curves that never fall (if it gives each arm one period). Not as there:
     of four families the best is taken for all arms, where the paper mixes families to reach
     1 - O(1/√K), and on a bandit whose rounds may not be silent a round without a turn plays the arm
-    whose turn is next. Streaks longer than one and rules are not looked at.
+    whose next turn loses least by it. Streaks longer than one and rules are not looked at.
 
     Parameters
     ----------
@@ -191,6 +198,16 @@ class PurelyPeriodic(_Periodic):
         rest, streak = bandit.tables(self.depth, 1)
         turns, self.bound = periodic_plan(rest, streak[:, 0], self.plays[1])
         self.turns = [list(turn) for turn in turns]
+        self._tables = Tables(rest, streak)
+
+    def _filler(self, track: Track, waits: Sequence[float], free: Sequence[int]) -> int:
+        """Return the arm that loses least by a play out of its turn."""
+        turns = [
+            (0, ()) if period == 0 else (int(wait), (self._tables.pay(arm, period - 1 or -1),))
+            for arm, (wait, (period, _)) in enumerate(zip(waits, self.turns, strict=True))
+        ]
+        mask = tuple(arm in free for arm in range(self.n_arms))
+        return least_lost(self._tables, track.state(), turns, mask)
 
 
 class PeriodicUCB(_Periodic):

@@ -10,7 +10,7 @@ from lastswitch._arrays import BoolArray, FloatArray
 from lastswitch._kernels import jit
 
 
-@jit
+@jit(makes_arrays=True)
 def largest_index(windows: FloatArray, root: float, allowed: BoolArray | None) -> int:
     """Return the first arm whose least window mean + ``root`` / √window is largest.
 

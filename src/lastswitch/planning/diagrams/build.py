@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 from lastswitch.planning.diagrams.diagram import Model, StateArray, as_it_comes
 from lastswitch.planning.problem import BlockProblem
 
@@ -21,14 +21,14 @@ def block_model(problem: BlockProblem) -> Model:
     >>> block_model(problem).arms.value([0, 0, 0])
     0.2
     """
-    rest, streak, end_rest, end_streak, unplayed = _tables(problem)
+    tables = _tables(problem)
+    rest, streak, end_rest, end_streak, _ = tables
     alike = _all_different(len(rest))
     if len(set(rest[:, 0].tolist())) < len(rest) > len(set(_alike(rest))):  # look closer
         rows = np.hstack([rest, streak, end_rest, end_streak, problem.allowed.T])
         alike = np.array(_alike(rows))
-    tables = (_flat(rest), _flat(streak), _flat(end_rest), _flat(end_streak), unplayed)
     facts = np.empty(problem.length + 3)
-    return _spelt(problem, tables, alike, facts)._replace(facts=facts)
+    return _spelt(problem, _flattened(tables), alike, facts)._replace(facts=facts)
 
 
 def plain_model(problem: BlockProblem) -> Model:
@@ -53,7 +53,7 @@ def count_states(problem: BlockProblem) -> int:
     >>> count_states(BlockProblem([[0.9]], [[0.1]], [[0.0] * 2]))
     7
     """
-    return _sizes(problem, _tables(problem))[0]
+    return _sizes(problem, _flattened(_tables(problem)))[0]
 
 
 #: The tables of rests and streaks, those of their worth at the end, and that of no pull at all.
@@ -106,6 +106,12 @@ def _alike(rows: FloatArray) -> list[int]:
     return [seen.setdefault(row.tobytes(), arm) for arm, row in enumerate(rows)]
 
 
+def _flattened(tables: _Tables) -> _Tables:
+    """Return the tables without the columns at their ends that repeat the one before."""
+    rest, streak, end_rest, end_streak, unplayed = tables
+    return _flat(rest), _flat(streak), _flat(end_rest), _flat(end_streak), unplayed
+
+
 def _flat(table: FloatArray) -> FloatArray:
     """Return ``table`` without the columns at its end that repeat the one before."""
     if table.shape[1] == 1 or any(one != other for one, other in table[:, -2:].tolist()):
@@ -146,7 +152,7 @@ def _spelt(problem: BlockProblem, tables: _Tables, alike: IntArray, facts: Float
     return Model(as_it_comes(offset, idle, pull, pay, final, root), alike)
 
 
-@bare
+@jit
 def spell_out(
     first: FloatArray,
     rest: FloatArray,

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
+from lastswitch.errors import RuleError
+from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.diagram import Diagram, Model, StateArray, as_it_comes
 from lastswitch.planning.diagrams.minimise import MIX_A
 from lastswitch.planning.diagrams.tables import Table, tabulated
@@ -16,6 +18,8 @@ from lastswitch.planning.ruled.counters import Counter
 
 #: Room for this many states of arms and counters for each of the arms alone, to begin with.
 ROOM = 4
+#: With more states of arms and counters than this, memory runs out before an answer does.
+MOST_STATES = 30_000_000
 
 
 class Factors(NamedTuple):
@@ -36,15 +40,21 @@ class Factors(NamedTuple):
 
 
 def folded(
-    model: Model, counters: Sequence[Sequence[Counter]], allowed: BoolArray, kinds: IntArray
+    model: Model,
+    counters: Sequence[Sequence[Counter]],
+    allowed: BoolArray,
+    kinds: IntArray,
+    clock: Clock | None = None,
 ) -> tuple[Diagram, IntArray, StateArray]:
     """Return arms multiplied by their own counters, which are alike, and the arm of each state.
 
     What the mask forbids is left out. Arms of different kinds are not alike.
+
+    Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
     """
     arms = model.arms
     d, n_arms = model.length, model.n_arms
-    factors = _factors(arms, counters)
+    factors = _factors(arms, counters, clock)
     room = int(ROOM * len(arms.idle)) + 1
     while True:
         offset, states = np.empty(d + 2, np.int64), np.empty((3, room), np.int32)
@@ -53,6 +63,15 @@ def folded(
         count = fold(factors, allowed, offset, states, moves, pay, table)
         if count >= 0:
             break
+        if room > MOST_STATES:
+            rule = next(own[0].rule for own in counters if own)
+            raise RuleError(
+                f"{rule!r} and others have too much to remember over {d} rounds (more than "
+                f"{MOST_STATES:,} states of arms and rules): ask for periods (every=) instead of "
+                "sliding windows (within=), or for shorter windows."
+            )
+        if clock is not None:
+            clock.check()
         room *= 4
     label: dict[object, int] = {}
     alike = [
@@ -71,7 +90,9 @@ def _likeness(counters: Sequence[Counter]) -> tuple[object, ...]:
     return tuple(counter.key for counter in counters)
 
 
-def _arm_tables(counters: Sequence[Sequence[Counter]], length: int) -> tuple[list[Table], IntArray]:
+def _arm_tables(
+    counters: Sequence[Sequence[Counter]], length: int, clock: Clock | None
+) -> tuple[list[Table], IntArray]:
     """Return the joint table of each arm's counters, different ones once, and which is whose."""
     tables: list[Table] = []
     known: dict[object, int] = {}
@@ -81,14 +102,16 @@ def _arm_tables(counters: Sequence[Sequence[Counter]], length: int) -> tuple[lis
         like = (_likeness(own), tuple(letters))
         if like not in known:
             known[like] = len(tables)
-            tables.append(tabulated(own, [[0] * len(own), letters], length))
+            tables.append(tabulated(own, [[0] * len(own), letters], length, clock))
         table_of.append(known[like])
     return tables, np.array(table_of)
 
 
-def _factors(arms: Diagram, counters: Sequence[Sequence[Counter]]) -> Factors:
+def _factors(
+    arms: Diagram, counters: Sequence[Sequence[Counter]], clock: Clock | None = None
+) -> Factors:
     """Return the arms and the tables of their counters as kernels take them."""
-    tables, table_of = _arm_tables(counters, arms.length)
+    tables, table_of = _arm_tables(counters, arms.length, clock)
     begin = np.cumsum([0, *(len(table.after) for table in tables)])
     moves = [np.where(x.after >= 0, x.after + b, -1) for x, b in zip(tables, begin, strict=False)]
     return Factors(
@@ -99,7 +122,7 @@ def _factors(arms: Diagram, counters: Sequence[Sequence[Counter]]) -> Factors:
     )
 
 
-@bare
+@jit
 def fold(
     factors: Factors,
     allowed: BoolArray,

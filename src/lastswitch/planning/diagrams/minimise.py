@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, hot, whole
+from lastswitch._kernels import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, Model, StateArray
 
 KeyArray = NDArray[np.uint64]
@@ -142,7 +142,7 @@ class Fixing(NamedTuple):
 _NOTHING, _FREE = np.empty(0), np.empty((0, 1))
 
 
-@bare
+@jit
 def merge_states(
     slack: float,
     budget: int,
@@ -181,7 +181,7 @@ def merge_states(
     return True
 
 
-@bare_inner
+@jit(inner=True)
 def mark(old: Diagram, seen: BoolArray, fixing: Fixing, slack: float, t: int) -> int:
     """Mark what the marked states of round ``t`` lead to by arcs that are not fixing.
 
@@ -204,7 +204,7 @@ def mark(old: Diagram, seen: BoolArray, fixing: Fixing, slack: float, t: int) ->
     return looked
 
 
-@bare_inner
+@jit(inner=True)
 def leads_on(
     after: np.int32, fixing: Fixing, seen: BoolArray, slack: float, s: int, earned: float
 ) -> bool:
@@ -221,7 +221,7 @@ def leads_on(
     return True
 
 
-@bare_inner
+@jit(inner=True)
 def merge_layer(old: Diagram, new: Diagram, book: Book, cursor: IntArray, t: int) -> int:
     """Write the classes of round ``t``; return how many states were looked at."""
     d = old.lo.shape[1] - 1
@@ -262,7 +262,7 @@ def merge_layer(old: Diagram, new: Diagram, book: Book, cursor: IntArray, t: int
     return rank
 
 
-@hot
+@jit(inline=True)
 def write_down(
     old: Diagram, new: Diagram, label: StateArray, s: int, count: int, arcs: int
 ) -> tuple[int, np.uint64]:
@@ -281,7 +281,7 @@ def write_down(
     return arcs, key
 
 
-@hot
+@jit(inline=True)
 def same_class(new: Diagram, c: int, count: int, arcs: int, end: int, last: bool) -> bool:
     """Tell whether class ``c`` is what is written down as ``count``, its arcs ``arcs .. end``."""
     if last:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
+from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.build import block_model
 from lastswitch.planning.diagrams.diagram import Diagram, Model, StateArray, joined
 from lastswitch.planning.diagrams.folding import folded
@@ -144,8 +145,10 @@ class Shared:
         return total + float(arms.final[state - arms.lo[-1]].sum())
 
 
-def ruled_model(problem: RuledProblem) -> Model:
+def ruled_model(problem: RuledProblem, clock: Clock | None = None) -> Model:
     """Return the arms of a problem under rules, and the automata they share.
+
+    Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
 
     Examples
     --------
@@ -158,7 +161,10 @@ def ruled_model(problem: RuledProblem) -> Model:
     from lastswitch.planning.diagrams.turn import cycle_arms
 
     arms = cycle_arms(problem) if problem.repeats else plain_arms(problem)
-    return assembled(arms, rule_counters(problem), problem.allowed, problem.plays, problem.silence)
+    if clock is not None:
+        clock.check()
+    counters = rule_counters(problem)
+    return assembled(arms, counters, problem.allowed, problem.plays, problem.silence, clock=clock)
 
 
 def without_pays(model: Model) -> Model:
@@ -204,7 +210,7 @@ def plain_arms(problem: RuledProblem) -> Model:
     free = BlockProblem(
         *(table[rows] for table in (block.rest, block.streak, block.first)),
         run=block.run[rows],
-        distinct_start=block.distinct_start,
+        distinct_start=problem.distinct_start,
         terminal=end,
     )
     arms, alike, *_ = block_model(free)
@@ -217,6 +223,8 @@ def assembled(
     allowed: BoolArray,
     plays: tuple[int, int],
     silence: float,
+    *,
+    clock: Clock | None = None,
 ) -> Model:
     """Return the model of some arms and counters."""
     n_arms, length = model.n_arms, model.length
@@ -238,9 +246,9 @@ def assembled(
         for arm, letter in counter.letters.items():
             letters[arm, m] = letter
     watch, kinds = kinds_of(letters)
-    arms, alike, owner = folded(model, own, allowed, kinds)
+    arms, alike, owner = folded(model, own, allowed, kinds, clock)
     label = kinds[owner].astype(np.int32)
-    shared = _automata(watching, letters, length, plays)
+    shared = _automata(watching, letters, plays, length, clock)
     shared = replace(shared, owner=owner, kinds=kinds, watch=watch, silence=silence)
     return Model(arms._replace(label=label), alike, shared=shared)
 
@@ -268,7 +276,11 @@ def _excludes(counter: Counter) -> bool:
 
 
 def _automata(
-    counters: Sequence[Counter], letters: IntArray, length: int, plays: tuple[int, int]
+    counters: Sequence[Counter],
+    letters: IntArray,
+    plays: tuple[int, int],
+    length: int,
+    clock: Clock | None,
 ) -> Shared:
     """Return the tables of the counters that stay apart, the arms left out."""
     base = plays[1] + 1
@@ -281,7 +293,7 @@ def _automata(
         heard = sorted(round_events(letters[:, m], plays))
         like = (counter.key, tuple(heard))
         if like not in known:
-            known[like] = tabulated([counter], [(event,) for event in heard], length)
+            known[like] = tabulated([counter], [(event,) for event in heard], length, clock)
         table = known[like]
         moves = np.full((len(table.after), size), -1)
         pays = np.zeros((len(table.after), size))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare_inner, hot
+from lastswitch._kernels import jit
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 
 
@@ -154,7 +154,7 @@ def _with_idle(table: IntArray) -> IntArray:
     return np.concatenate([table, np.zeros((1, *table.shape[1:]), table.dtype)])
 
 
-@hot
+@jit(inline=True)
 def costs(sharing: Sharing, price: FloatArray) -> None:
     """Fill what each label costs in each round: its plays and its letters, at their prices."""
     d, n = sharing.cost.shape
@@ -169,7 +169,7 @@ def costs(sharing: Sharing, price: FloatArray) -> None:
                         sharing.cost[t, label] += times * price[d + sharing.column[m, letter, t]]
 
 
-@bare_inner
+@jit(inner=True)
 def stock_shared(
     m: Diagram,
     source: StateArray,
@@ -231,7 +231,7 @@ def stock_shared(
     return bound
 
 
-@hot
+@jit(inline=True)
 def best_move(
     m: Diagram, sharing: Sharing, worth: FloatArray, s: int, t: int, alone: int
 ) -> np.int64:
@@ -258,7 +258,7 @@ def best_move(
     return found
 
 
-@hot
+@jit(inline=True)
 def speak(sharing: Sharing, label: int, t: int, aloud: bool, slope: FloatArray) -> None:
     """Take what a label taken in round ``t`` uses off the slope; note what is said ``aloud``."""
     d = len(sharing.cost)

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 from lastswitch.errors import RuleError
+from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.diagram import StateArray
 from lastswitch.planning.diagrams.minimise import MIX_A, MIX_B, KeyArray
 from lastswitch.planning.ruled.counters import Counter
@@ -52,10 +53,17 @@ class Steps(NamedTuple):
     pay: FloatArray
 
 
-def tabulated(counters: Sequence[Counter], events: Sequence[Sequence[int]], length: int) -> Table:
+def tabulated(
+    counters: Sequence[Counter],
+    events: Sequence[Sequence[int]],
+    length: int,
+    clock: Clock | None = None,
+) -> Table:
     """Return the joint table of some counters; ``events[e]`` is what each hears of event ``e``.
 
     States of equal future are taken together, and there are none without a future.
+
+    Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
 
     Examples
     --------
@@ -65,7 +73,7 @@ def tabulated(counters: Sequence[Counter], events: Sequence[Sequence[int]], leng
     >>> tabulated([counter], [(0,), (1,)], 3).offset.tolist()
     [0, 1, 3, 5, 6]
     """
-    kind, after, pay = explored(counters, events, length)
+    kind, after, pay = explored(counters, events, length, clock)
     _, n_states, n_events = after.shape
     offset = np.zeros(length + 2, np.int64)
     room = min(n_states * length + 1, MOST_STATES) + 1
@@ -92,7 +100,12 @@ def tabulated(counters: Sequence[Counter], events: Sequence[Sequence[int]], leng
     return Table(offset, np.where(to >= 0, to + shift, -1), gain[order].view(np.float64))
 
 
-def explored(counters: Sequence[Counter], events: Sequence[Sequence[int]], length: int) -> Steps:
+def explored(
+    counters: Sequence[Counter],
+    events: Sequence[Sequence[int]],
+    length: int,
+    clock: Clock | None = None,
+) -> Steps:
     """Return the joint steps of some counters, in each kind of round from all states so far."""
     kinds: dict[Hashable, int] = {}
     phases = (
@@ -105,6 +118,8 @@ def explored(counters: Sequence[Counter], events: Sequence[Sequence[int]], lengt
     pay: list[list[list[float]]] = [[] for _ in kinds]
     for t, k in enumerate(kind):
         for state in states[len(after[k]) :]:
+            if clock is not None:  # a step takes up to milliseconds, a look at the clock none
+                clock.check()
             targets, pays = _moves(counters, t, state, events)
             for target in targets:
                 if target is not None and target not in number:
@@ -158,7 +173,7 @@ def _dead(length: int, n_events: int) -> Table:
     return Table(np.arange(n + 1), np.full((n, n_events), -1), np.zeros((n, n_events)))
 
 
-@bare
+@jit
 def reach(
     kind: IntArray, after: StateArray, offset: IntArray, reached: StateArray, seen: StateArray
 ) -> int:
@@ -184,7 +199,7 @@ def reach(
     return count
 
 
-@bare
+@jit
 def merge(
     kind: IntArray,
     after: StateArray,

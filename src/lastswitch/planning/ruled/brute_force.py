@@ -6,8 +6,6 @@ import itertools
 import math
 import time
 
-import numpy as np
-
 from lastswitch.errors import BlockError, PlanError
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.problem import RuledProblem
@@ -46,30 +44,8 @@ def solve(
         if value > best_value:
             best, best_value = rounds, value
         if number % 256 == 255 and time.perf_counter() > deadline:
-            return best, free_bound(problem)
+            return best, problem.ceiling()
     return best, best_value
-
-
-def free_bound(problem: RuledProblem) -> float:
-    """Return a bound in no time: every place of every round has the best pay there is.
-
-    Examples
-    --------
-    >>> from lastswitch.planning.problem import BlockProblem
-    >>> block = BlockProblem([[0.9]] * 2, [[0.1]] * 2, [[0.5] * 3] * 2)
-    >>> round(free_bound(RuledProblem(block, plays=(0, 2))), 3)
-    5.4
-    """
-    tables = [problem.block.first, problem.block.rest, problem.block.streak]
-    pays = [float(table.max(initial=0.0)) for table in tables]
-    pays += [max(curve.rest) for curve in problem.curves or ()]
-    pays += [max(curve.streak) for curve in problem.curves or ()]
-    total = problem.length * problem.plays[1] * max(*pays, problem.silence)
-    end = problem.block.terminal
-    if end is not None:
-        ends = [end.rest.max(axis=1), end.streak.max(axis=1), end.unplayed]
-        total += float(np.max(ends, axis=0).sum())
-    return total
 
 
 def round_choices(problem: RuledProblem, t: int) -> list[tuple[int, ...]]:

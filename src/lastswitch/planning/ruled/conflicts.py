@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from typing import NamedTuple
 
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.certified import feasible, solve_model
-from lastswitch.planning.clock import Clock
+from lastswitch.planning.clock import Clock, OutOfTime
 from lastswitch.planning.diagrams.shared import ruled_model
 from lastswitch.planning.plan import Solution
 from lastswitch.planning.ruled.problem import RuledProblem
@@ -83,14 +84,19 @@ def _any(problem: RuledProblem, numbers: list[int], deadline: float) -> Solution
     """Look for a schedule that keeps these rules."""
     fewer = problem.with_rules(problem.rules[number] for number in numbers)
     left = deadline - time.perf_counter()
-    return feasible(ruled_model(fewer), Clock(None if math.isinf(left) else max(left, 1e-3)))
+    clock = Clock(None if math.isinf(left) else max(left, 1e-3))
+    with contextlib.suppress(OutOfTime):
+        return feasible(ruled_model(fewer, clock), clock)
+    return Solution((), math.inf)
 
 
 def _worth_without(problem: RuledProblem, number: int, deadline: float) -> tuple[float, float]:
     """Return what the best schedule without a rule is worth, and at most can be."""
     without = problem.without(number)
     left = min(deadline - time.perf_counter(), SECONDS)
-    answer = solve_model(ruled_model(without), clock=Clock(max(left, 1e-3)))
+    answer, clock = Solution((), math.inf), Clock(max(left, 1e-3))
+    with contextlib.suppress(OutOfTime):
+        answer = solve_model(ruled_model(without, clock), clock=clock)
     if answer.rounds is None:
         return -math.inf, answer.bound
     return without.value(answer.rounds), answer.bound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from lastswitch.errors import PlanError
 from lastswitch.planning.certificate import rounding
+from lastswitch.planning.clock import Clock, OutOfTime, interrupts
 from lastswitch.planning.plan import Plan
 from lastswitch.planning.reading import headline
 from lastswitch.planning.diagrams.shared import all_counters, round_events
 from lastswitch.planning.ruled.problem import RuledProblem
-from lastswitch.planning.ruled.solve import solved
 from lastswitch.planning.diagrams.tables import tabulated
+from lastswitch.planning.ruled.solve import plan_of, solved
 from lastswitch.rules import Rule, Violation, violations
 
 
@@ -49,6 +51,8 @@ class RuleReport:
         """Whether the rule costs anything; None if that is not known."""
         if self.least > 0.0:
             return True
+        if not math.isfinite(self.most):
+            return None
         return False if self.most <= 0.0 else None
 
     def __str__(self) -> str:
@@ -62,6 +66,8 @@ class RuleReport:
             lines.append("can never bind: no schedule of these rounds breaks it")
         elif self.binds is False:
             lines.append("costs nothing")
+        elif not math.isfinite(self.most):
+            lines.append(f"costs {self.least:.4g} or more{self._where(rounds)}")
         elif self.least == self.most:
             lines.append(f"costs {self.most:.4g}{self._where(rounds)}")
         else:
@@ -94,40 +100,57 @@ class Explanation:
 def explain(plan: Plan, time_limit: float | None = None) -> Explanation:
     """Return what every rule of ``plan`` costs, each by planning without it.
 
-    ``time_limit`` is for each rule. Examples are those of :meth:`Plan.explain`.
+    ``time_limit`` is for each rule. Ctrl-C ends it: of the rules not looked at, the report says
+    what is known without looking. Examples are those of :meth:`Plan.explain`.
     """
     problem = plan.problem
     if not isinstance(problem, RuledProblem):
         raise PlanError(
             "this plan has no rules to explain; give some to plan_block(..., rules=[...])."
         )
-    reports = [_report(plan, problem, number, time_limit) for number in range(len(problem.rules))]
+    reports: list[RuleReport] = []
+    for number in range(len(problem.rules)):
+        try:
+            with interrupts():
+                report, interrupted = _report(plan, problem, number, time_limit)
+        except KeyboardInterrupt:
+            report, interrupted = _report(plan, problem, number, 0.0)[0], True
+        reports.append(report)
+        time_limit = 0.0 if interrupted else time_limit
     return Explanation(plan, tuple(reports))
 
 
-def _report(plan: Plan, problem: RuledProblem, number: int, time_limit: float | None) -> RuleReport:
+def _report(
+    plan: Plan, problem: RuledProblem, number: int, time_limit: float | None
+) -> tuple[RuleReport, bool]:
+    """Return the report on one rule, and whether Ctrl-C cut it short."""
     rule, bound = problem.rules[number], problem.bound_rules[number]
     broken = violations(bound, plan.rounds, problem.history, repeats=problem.repeats)
-    if not can_bind(problem, bound):
-        return RuleReport(rule, 0.0, 0.0, (), (), can_bind=False)
+    clock = Clock(time_limit)
+    if not can_bind(problem, bound, clock):
+        return RuleReport(rule, 0.0, 0.0, (), (), can_bind=False), False
     without = problem.without(number)
-    answer = solved(without, time_limit=time_limit, start=plan.rounds)
+    answer = solved(without, time_limit=clock.limit, start=plan.rounds)
     assert answer.rounds is not None  # the plan itself is one
-    value = without.value(answer.rounds)
-    slack = rounding(value, plan.value, plan.scale, answer.bound, plan.bound)
-    least, most = value - plan.bound, max(answer.bound, value) - plan.value
+    other = plan_of(without, answer, "certified", 0.0)
+    value = other.value
+    sizes = value, plan.value, plan.scale, other.scale, other.bound, plan.bound
+    slack = rounding(*filter(math.isfinite, sizes))
+    least, most = value - plan.bound, other.bound - plan.value
     if most - least <= 4 * slack:
         least = most = value - plan.value
     least = least if least > slack else 0.0
     most = most if most > slack else 0.0
     found = violations(bound, answer.rounds, problem.history, repeats=problem.repeats)
-    return RuleReport(
-        rule, least, most, tuple(v.round for v in found), tuple(broken), can_bind=True
-    )
+    where = tuple(v.round for v in found)
+    report = RuleReport(rule, least, most, where, tuple(broken), can_bind=True)
+    return report, answer.interrupted
 
 
-def can_bind(problem: RuledProblem, rule: Rule) -> bool:
+def can_bind(problem: RuledProblem, rule: Rule, clock: Clock | None = None) -> bool:
     """Tell whether some schedule of the problem's rounds, other rules aside, breaks ``rule``.
+
+    Out of time, it is taken that one does.
 
     Examples
     --------
@@ -140,7 +163,11 @@ def can_bind(problem: RuledProblem, rule: Rule) -> bool:
     for counter in all_counters(replace(rule, cost=1.0), problem):
         letters = np.array([counter.letters.get(arm, 0) for arm in range(problem.n_arms)])
         events = [(event,) for event in sorted(round_events(letters, problem.plays))]
-        if (tabulated([counter], events, problem.length).pay < 0.0).any():
+        try:
+            table = tabulated([counter], events, problem.length, clock)
+        except OutOfTime:
+            return True
+        if (table.pay < 0.0).any():
             return True
     return False
 

@@ -8,18 +8,18 @@ its states, which makes this by far the fastest form for HiGHS.
 
 from __future__ import annotations
 
+import math
 import time
-from typing import Any
 
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._progress import Progress, Report
+from lastswitch.planning._highs import Model as Highs
 from lastswitch.planning.diagrams.diagram import Diagram, Model
 from lastswitch.planning.diagrams.minimise import minimal
+from lastswitch.planning.programs import LinearProgram
 from lastswitch.planning.ruled.playing import RoundsPlayed
-
-#: What HiGHS' answer may miss by, in pays.
-ACCURACY = 1e-9
 
 
 class Flow:
@@ -143,6 +143,26 @@ class Flow:
                     np.zeros(length),
                 )
 
+    def program(self) -> LinearProgram:
+        """Return the program as HiGHS takes it."""
+        from scipy.sparse import csr_array
+
+        index = np.concatenate(self.rows), np.concatenate(self.columns)
+        shape = (self.n_rows, len(self.cost))
+        matrix = csr_array((np.concatenate(self.values), index), shape=shape)
+        right = np.concatenate(self.right)
+        return LinearProgram(
+            cost=self.cost,
+            constant=0.0,
+            upper=self.upper,
+            low=right,
+            high=right,
+            starts=matrix.indptr.astype(np.int64),
+            indices=matrix.indices.astype(np.int64),
+            values=matrix.data,
+            integer=self.integer.astype(np.bool_),
+        )
+
     def rounds(self, flow: FloatArray) -> RoundsPlayed:
         """Return the schedule of a flow, arm by arm."""
         left = np.round(flow[: self.n_arms_moves]).astype(int)
@@ -161,11 +181,16 @@ class Flow:
 
 
 def solve(
-    problem: Model, *, gap: float = 0.0, time_limit: float | None = None
+    problem: Model,
+    *,
+    gap: float = 0.0,
+    time_limit: float | None = None,
+    progress: Report | None = None,
 ) -> tuple[RoundsPlayed | None, float]:
     """Solve the program; return the best schedule found, if any, and a bound.
 
-    A bound of minus infinity proves that there is no schedule.
+    A bound of minus infinity proves that there is no schedule. Ctrl-C stops it like a time limit,
+    once it has found any.
 
     Examples
     --------
@@ -177,32 +202,24 @@ def solve(
     >>> solve(ruled_model(RuledProblem(block, rules=[r.never(1, [1])], plays=(0, 1))))[0]
     ((0,), (), (0,))
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
-
     if minimal(problem.arms) is None:
         return None, -np.inf
     began = time.perf_counter()
+
+    def tell(seconds: float, value: float, bound: float) -> None:
+        if progress is not None and math.isfinite(value) and math.isfinite(bound):
+            progress(Progress(seconds, value=value, bound=bound))
+
     flow = Flow(problem)
-    index = np.concatenate(flow.rows), np.concatenate(flow.columns)
-    shape = (flow.n_rows, len(flow.cost))
-    matrix = csr_array((np.concatenate(flow.values), index), shape=shape)
-    right = np.concatenate(flow.right)
-    options: Any = {"mip_rel_gap": gap}
-    if time_limit is not None:
-        options["time_limit"] = max(time_limit - (time.perf_counter() - began), 0.01)
-    answer = milp(
-        -flow.cost,
-        constraints=LinearConstraint(matrix, right, right),
-        integrality=flow.integer,
-        bounds=Bounds(np.zeros(len(flow.cost)), flow.upper),
-        options=options,
-    )
-    if answer.status == 2:
-        return None, -np.inf
-    bound = np.inf if answer.mip_dual_bound is None else -float(answer.mip_dual_bound)
-    rounds = None if answer.x is None else flow.rounds(answer.x)
-    return rounds, bound + ACCURACY * max(1.0, abs(bound)) if np.isfinite(bound) else bound
+    model = Highs(flow.program(), integer=True)
+    left = None if time_limit is None else max(time_limit - (time.perf_counter() - began), 0.01)
+    known = -math.inf, math.inf
+    ended = model.optimise(None, gap=gap, time_limit=left, known=known, progress=tell)
+    if ended.variables is not None:
+        return flow.rounds(ended.variables), ended.bound
+    if ended.interrupted:
+        raise KeyboardInterrupt
+    return None, ended.bound
 
 
 def _visitors(machines: Diagram) -> FloatArray:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.errors import InfeasibleError, RuleError
+from lastswitch.errors import InfeasibleError, RuleError, UndecidedError
 from lastswitch.planning.diagrams.arm_states import arm_states
 from lastswitch.planning.clock import OutOfTime
-from lastswitch.planning.frequency import average_bound
+from lastswitch.planning.frequency import places_bound
 from lastswitch.planning.ruled.counters import Counter, counters_of
 from lastswitch.planning.ruled.playing import RoundsPlayed, turn_pulls
 from lastswitch.planning.ruled.solve import best_ruled_cycle, common_period
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 #: Joint states to list at most; longest cycle to look for where there are more, unless the rules'
 #: periods take longer to come round together.
 MOST_STATES, LONGEST = 200_000, 14
+#: What share of the time left may go into listing them.
+LISTING_SHARE = 0.5
 #: Policy iterations; the certificate does not rest on finishing.
 MAX_ITERATIONS = 1000
 
@@ -65,14 +67,21 @@ def ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Average:
             )
     graph = None
     with contextlib.suppress(OutOfTime):
-        graph = _listed(bandit, rules, min(limit, MOST_STATES), clock)
+        graph = _listed(bandit, rules, min(limit, MOST_STATES), clock.part(LISTING_SHARE))
     if graph is None:
-        options = (None, None, None)
+        options = (bandit.rules, bandit.plays, bandit.silence)
         arms = list(range(bandit.n_arms))
         longest = max(LONGEST, common_period(rules))
-        plan = best_ruled_cycle(bandit, longest, arms, options, gap=0.0, clock=clock)
+        try:
+            plan = best_ruled_cycle(bandit, longest, arms, options, gap=0.0, clock=clock)
+        except InfeasibleError as error:  # a longer cycle may keep the rules
+            raise UndecidedError(
+                f"no cycle of at most {longest} rounds keeps these rules, and longer ones were not "
+                "looked at; plan a longer one with plan_cycle, or give more max_states."
+            ) from error
         mean = _mean(bandit, rules, plan.rounds)
-        return Average(plan.rounds, mean, max(average_bound(bandit), float(mean)), 0)
+        ceiling = places_bound(bandit.curves, bandit.plays, bandit.silence, clock)
+        return Average(plan.rounds, mean, max(ceiling, float(mean)), 0)
     rounds, bound = _best(graph)
     mean = _mean(bandit, rules, rounds)
     bound = float(mean) if bound <= float(mean) + 1e-9 else bound
@@ -118,7 +127,7 @@ def _listed(bandit: Bandit, rules: list[Rule], limit: int, clock: Clock) -> Grap
     known: dict[Hashable, int] = {origin: 0}
     edges: list[tuple[int, int, float, int]] = []
     for number, (phase, states, memories) in enumerate(known_states := [origin]):
-        if number % 256 == 0:
+        if number % 16 == 0:
             clock.check()
         rested = [machine.on_idle[s] for machine, s in zip(machines, states, strict=True)]
         for choice, arms in enumerate(choices):

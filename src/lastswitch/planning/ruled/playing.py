@@ -15,7 +15,9 @@ from lastswitch.planning.problem import BlockProblem, Pulled
 from lastswitch.states import as_states
 
 if TYPE_CHECKING:
+    from lastswitch.bandit import Bandit
     from lastswitch.curves import Curve
+    from lastswitch.states import Start
 
 #: The arms of every round; () is silence.
 RoundsPlayed = tuple[tuple[int, ...], ...]
@@ -51,6 +53,21 @@ def states_after(start: ArrayLike, rounds: RoundsPlayed) -> list[int]:
     for arms in rounds:
         tau = [min(t, 0) - 1 if i in arms else max(t, 0) + 1 for i, t in enumerate(tau)]
     return tau
+
+
+def start_after(bandit: Bandit, start: Start, history: Iterable[object] | None) -> Start:
+    """Return the start that a history leaves; one that is not the bandit's own stands as it is.
+
+    Examples
+    --------
+    >>> import lastswitch as ls
+    >>> start_after(ls.instances.five_arms(), "initial", [0, 0, None])
+    [1, 3, 3, 3, 3]
+    """
+    past = as_rounds(history or (), bandit.names, "history")
+    if past and isinstance(start, str) and start == "initial":
+        return states_after(bandit.start(), past)
+    return start
 
 
 def _arm(arm: object, names: Sequence[str], what: str) -> int:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lastswitch._arrays import BoolArray, FloatArray
-from lastswitch._checks import check_bandit
+from lastswitch._checks import check_bandit, check_flag
 from lastswitch.bandit import checked_plays, checked_rules, checked_silence
 from lastswitch.errors import BlockError, InputTypeError, ProblemError
 from lastswitch.planning._tables import checked_mask
+from lastswitch.planning.greedy import best_end, best_offers
 from lastswitch.planning.problem import BlockProblem, Pulled
 from lastswitch.planning.ruled.playing import (
     RoundsPlayed,
     as_rounds,
     block_pulls,
     memory_left,
-    states_after,
+    start_after,
     turn_pulls,
 )
 from lastswitch.rules.checking import PlayedRounds, check_rounds, violations
@@ -52,6 +54,8 @@ class RuledProblem:
         What rules call the arms; ``arm 0``, ``arm 1``, ... and no groups by default.
     allowed
         Mask (d, K) on top of the block's own; a round may have no arm at all here.
+    distinct_start
+        Rounds 0 and 1 share no arm; as the block says by default.
     curves
         What the arms pay if the rounds are one turn of a cycle; None: they are a block. A cycle
         makes its own start, so the block's first pays and the history play no part.
@@ -73,6 +77,7 @@ class RuledProblem:
     names: tuple[str, ...]
     groups: Mapping[str, Sequence[str]]
     allowed: BoolArray
+    distinct_start: bool
     curves: tuple[Curve, ...] | None
     bound_rules: tuple[Rule, ...] = field(repr=False)
 
@@ -87,6 +92,7 @@ class RuledProblem:
         names: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
         allowed: ArrayLike | None = None,
+        distinct_start: bool = False,
         curves: Sequence[Curve] | None = None,
     ) -> None:
         if not isinstance(block, BlockProblem):
@@ -97,6 +103,7 @@ class RuledProblem:
             check_rounds(rule, block.length, repeats=curves is not None)
         mask = checked_mask(allowed, block.length, block.n_arms) & block.allowed
         mask.flags.writeable = False
+        check_flag("distinct_start", distinct_start)
         fields = {
             "block": block,
             "rules": given,
@@ -106,6 +113,7 @@ class RuledProblem:
             "names": labels,
             "groups": dict(groups or {}),
             "allowed": mask,
+            "distinct_start": bool(distinct_start) or block.distinct_start,
             "curves": None if curves is None else tuple(curves),
             "bound_rules": tuple(rule.bound(labels, groups or {}) for rule in given),
         }
@@ -117,6 +125,12 @@ class RuledProblem:
                 f"round {int(np.argmax(short))} must play at least {self.plays[0]} and "
                 f"`allowed` leaves {int(self.allowed[np.argmax(short)].sum())}; allow more there, "
                 "or fewer plays."
+            )
+        both = self.allowed[:2].any(axis=0)
+        if self.distinct_start and self.length > 1 and both.sum() < 2 * self.plays[0]:
+            raise ProblemError(
+                f"`allowed` leaves {int(both.sum())} arms in rounds 0 and 1, and distinct_start "
+                f"asks for {2 * self.plays[0]}; allow more there, or drop distinct_start."
             )
 
     @classmethod
@@ -149,12 +163,9 @@ class RuledProblem:
         """
         check_bandit("RuledProblem.from_bandit", bandit)
         past = as_rounds(history or (), bandit.names, "history")
-        if past and isinstance(start, str) and start == "initial":
-            start = states_after(bandit.start(), past)
+        start = start_after(bandit, start, past)
         return cls(
-            BlockProblem.from_bandit(
-                bandit, length, "unknown" if repeats else start, distinct_start=distinct_start
-            ),
+            BlockProblem.from_bandit(bandit, length, "unknown" if repeats else start),
             rules=bandit.rules if rules is None else rules,
             plays=bandit.plays if plays is None else plays,
             silence=bandit.silence if silence is None else silence,
@@ -162,6 +173,7 @@ class RuledProblem:
             names=bandit.names,
             groups=bandit.groups,
             allowed=allowed,
+            distinct_start=distinct_start,
             curves=bandit.curves if repeats else None,
         )
 
@@ -203,6 +215,7 @@ class RuledProblem:
             names=self.names,
             groups=self.groups,
             allowed=self.allowed,
+            distinct_start=self.distinct_start,
             curves=self.curves,
         )
 
@@ -242,6 +255,45 @@ class RuledProblem:
             ends = float(sum(abs(part).sum() for part in (end.rest, end.streak, end.unplayed)))
         costs = max((rule.cost or 0.0 for rule in self.rules), default=0.0)
         return pays + ends + (abs(self.silence) + costs) * self.length * self.plays[1]
+
+    @property
+    def scale(self) -> float:
+        """The largest number of all that may be summed up in a value, by size."""
+        return self.sizes[1]
+
+    @cached_property
+    def sizes(self) -> tuple[float, float]:
+        """The smallest and the largest number that may be summed up in a value, zeros aside."""
+        block, end = self.block, self.block.terminal
+        parts = [np.array([self.silence, *(rule.cost or 0.0 for rule in self.rules)])]
+        if self.curves is not None:
+            parts += [np.array((*curve.rest, *curve.streak)) for curve in self.curves]
+        else:
+            parts += [block.rest, block.streak, block.first]
+        if end is not None:
+            parts += [end.rest, end.streak, end.unplayed]
+        sizes = np.abs(np.concatenate([part.ravel() for part in parts]))
+        sizes = sizes[sizes > 0.0]
+        return float(sizes.min(initial=np.inf)), float(sizes.max(initial=0.0))
+
+    def ceiling(self) -> float:
+        """Return a bound in no time: the best each place of each round could pay.
+
+        Examples
+        --------
+        >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
+        >>> round(RuledProblem(block, plays=(0, 2), silence=0.3).ceiling(), 6)
+        3.4
+        """
+        least, most = self.plays
+        if self.curves is None:
+            offers, end = best_offers(self.block), best_end(self.block)
+        else:
+            best = [max((*curve.rest, *curve.streak)) for curve in self.curves]
+            offers, end = np.tile(np.array(best), (self.length, 1)), 0.0
+        offers = np.sort(np.where(self.allowed, offers, -np.inf), axis=1)[:, ::-1][:, :most]
+        offers[:, least:] = np.maximum(offers[:, least:], self.silence)
+        return float(offers.sum()) + end
 
     def value(self, rounds: PlayedRounds) -> float:
         """Return what a schedule is worth: pays, silence and the end, less what soft rules cost.
@@ -287,6 +339,7 @@ class RuledProblem:
             "names": list(self.names),
             "groups": {name: list(arms) for name, arms in self.groups.items()},
             "allowed": self.allowed.tolist(),
+            "distinct_start": self.distinct_start,
             "curves": None
             if curves is None
             else [[list(c.rest), list(c.streak), c.tail] for c in curves],
@@ -324,6 +377,6 @@ class RuledProblem:
             for arm in arms:
                 if not (0 <= arm < self.n_arms and self.allowed[t, arm]):
                     raise BlockError(f"round {t} plays arm {arm}, which is not allowed there.")
-        if self.block.distinct_start and self.length > 1 and set(rounds[0]) & set(rounds[1]):
+        if self.distinct_start and self.length > 1 and set(rounds[0]) & set(rounds[1]):
             raise BlockError("rounds 0 and 1 share an arm; distinct_start forbids it.")
         return tuple(tuple(int(arm) for arm in arms) for arms in rounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterable
@@ -10,27 +11,34 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
+from lastswitch._arrays import FloatArray
 from lastswitch._progress import Progress, Report
-from lastswitch.bandit import checked_rules
-from lastswitch.errors import InfeasibleError, PlanError, RuleError, UndecidedError
+from lastswitch.errors import (
+    BlockError,
+    InfeasibleError,
+    LastSwitchError,
+    PlanError,
+    RuleError,
+    UndecidedError,
+)
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.certified import solve_model
-from lastswitch.planning.clock import Clock
+from lastswitch.planning.clock import Clock, OutOfTime
 from lastswitch.planning.diagrams.shared import ruled_model
+from lastswitch.planning.frequency import places_bound
+from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.ruled import brute_force, ilp
 from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.planning.search import stages
+from lastswitch.planning.search.incumbent import ROUNDING
+from lastswitch.planning.solve import ACCURACY, VISIBLE, owned_up
+from lastswitch.planning.warm import schedule_start
 from lastswitch.rules.records import Counting
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
     from lastswitch.rules import Rule
-
-
-#: What HiGHS takes for equal, relative to all that is summed up.
-ACCURACY = {"ilp": 1e-6}
 
 
 def plan_ruled(
@@ -55,26 +63,35 @@ def plan_ruled(
     if solver == "certified":
         stages.ready_to_share()  # compiling is no part of the plan's seconds
     began = time.perf_counter()
+    start, prices = (None, None) if warm is None else schedule_start(warm, problem)
     answer = solved(
         problem,
         solver=solver,
         gap=gap,
         time_limit=time_limit,
-        start=None if warm is None else warm.rounds,
-        prices=None if warm is None else warm.prices,
+        start=start,
+        prices=prices,
         progress=progress,
     )
     if answer.rounds is None:
         if not answer.infeasible:
-            raise UndecidedError(
-                f"no schedule was found in {time.perf_counter() - began:.3g} seconds, nor shown "
-                "not to exist; give more time, or drop a rule."
-            )
-        from lastswitch.planning.ruled.conflicts import conflict
-
-        found = conflict(problem, time_limit)
-        raise InfeasibleError(str(found), found.rules)
+            raise _undecided(time.perf_counter() - began)
+        raise _infeasible(problem, time_limit)
     return plan_of(problem, answer, solver, time.perf_counter() - began)
+
+
+def _undecided(seconds: float) -> UndecidedError:
+    return UndecidedError(
+        f"no schedule was found in {seconds:.3g} seconds, nor shown not to exist; "
+        "give more time, or drop a rule."
+    )
+
+
+def _infeasible(problem: RuledProblem, time_limit: float | None) -> InfeasibleError:
+    from lastswitch.planning.ruled.conflicts import conflict
+
+    found = conflict(problem, time_limit)
+    return InfeasibleError(str(found), found.rules)
 
 
 def solved(
@@ -84,7 +101,7 @@ def solved(
     gap: float = 0.0,
     time_limit: float | None = None,
     start: RoundsPlayed | None = None,
-    prices: object = None,
+    prices: FloatArray | None = None,
     progress: Report | None = None,
 ) -> Solution:
     """Return the best schedule found and a bound, or that there is none."""
@@ -96,31 +113,47 @@ def solved(
     if solver == "brute-force":
         rounds, bound = brute_force.solve(problem, time_limit=time_limit)
         return Solution(rounds or (), bound)
-    began = time.perf_counter()
-    arms = ruled_model(problem)
-    if time_limit is not None:
-        time_limit = max(time_limit - (time.perf_counter() - began), 1e-3)
+    clock = Clock(time_limit, progress)
+    try:
+        model = ruled_model(problem, clock)
+    except OutOfTime:
+        return _at_hand(problem, start)
     if solver == "ilp":
-        rounds, bound = ilp.solve(arms, gap=gap, time_limit=time_limit)
+        rounds, bound = ilp.solve(model, gap=gap, time_limit=clock.limit, progress=progress)
         return Solution(rounds or (), bound)
     return solve_model(
-        arms,
+        model,
         gap=gap,
-        clock=Clock(time_limit, progress),
+        clock=clock,
         start=start,
-        prices=prices,  # type: ignore[arg-type]
+        prices=prices,
     )
+
+
+def _at_hand(problem: RuledProblem, start: RoundsPlayed | None) -> Solution:
+    """Return what is known without looking: the schedule to start from, if it keeps the rules."""
+    if start is not None:
+        with contextlib.suppress(BlockError):
+            problem.value(start)
+            return Solution(start, problem.ceiling())
+    return Solution((), math.inf)
 
 
 def plan_of(problem: RuledProblem, answer: Solution, solver: str, seconds: float) -> Plan:
     """Return the Plan of a solver's answer, its schedule evaluated by definition."""
     assert answer.rounds is not None
-    value, bound = problem.value(answer.rounds), answer.bound
-    if value > bound:
-        size = problem.size(answer.rounds)
-        allowed = max(ACCURACY.get(solver, 0.0) * size, rounding(value, bound, size))
-        if value - bound <= allowed:
-            bound = value  # the two are the same sum in a different order
+    value, size = problem.value(answer.rounds), problem.size(answer.rounds)
+    free, largest = problem.ceiling(), problem.length * problem.plays[1] * problem.scale
+    if solver in ACCURACY:
+        error = ACCURACY[solver] * largest
+        bound = owned_up(value, answer.bound, error, VISIBLE * ACCURACY[solver] * size, free)
+    else:
+        bound, error = answer.bound, ROUNDING * largest
+        if solver == "certified" and error > max(rounding(value, size), problem.sizes[0]):
+            bound = max(bound, value + error)  # small pays are lost in rounding of large ones
+    bound = min(bound, free)
+    if value > bound and value - bound <= rounding(value, bound, size):
+        bound = value  # the two are the same sum in a different order
     return Plan(
         block=(),
         rounds=answer.rounds,
@@ -135,8 +168,8 @@ def plan_of(problem: RuledProblem, answer: Solution, solver: str, seconds: float
     )
 
 
-#: Rules, plays and silence as callers give them; None: the bandit's own.
-Options = tuple["Iterable[Rule] | None", "int | tuple[int, int] | None", "float | None"]
+#: Rules, plays and silence.
+Options = tuple["tuple[Rule, ...]", tuple[int, int], float]
 
 
 def plan_ruled_cycle(
@@ -149,13 +182,14 @@ def plan_ruled_cycle(
     clock: Clock,
 ) -> Plan:
     """Plan a cycle of ``length`` rounds under rules, with the arms allowed, in all or by round."""
+    problem = _turn(bandit, length, allowed, options)
+    return plan_ruled(problem, gap=gap, time_limit=clock.limit, progress=_telling(clock))
+
+
+def _turn(bandit: Bandit, length: int, allowed: ArrayLike | None, options: Options) -> RuledProblem:
+    """Return the problem of one turn of a cycle."""
     rules, plays, silence = options
-
-    def tell(progress: Progress) -> None:
-        if progress.value is not None and progress.bound is not None:
-            clock.tell(progress.value, progress.bound)
-
-    problem = RuledProblem.from_bandit(
+    return RuledProblem.from_bandit(
         bandit,
         length,
         rules=rules,
@@ -164,7 +198,16 @@ def plan_ruled_cycle(
         allowed=allowed,
         repeats=True,
     )
-    return plan_ruled(problem, gap=gap, time_limit=clock.limit, progress=tell)
+
+
+def _telling(clock: Clock) -> Report:
+    """Return what passes progress on to whom the clock tells."""
+
+    def tell(progress: Progress) -> None:
+        if progress.value is not None and progress.bound is not None:
+            clock.tell(progress.value, progress.bound)
+
+    return tell
 
 
 def common_period(rules: Iterable[Rule]) -> int:
@@ -184,25 +227,61 @@ def best_ruled_cycle(
 ) -> Plan:
     """Plan the cycle of at most ``limit`` rounds with the best average under rules.
 
-    Only lengths that fit the rules' periods are; where none does, the error of the longest tells.
+    Only lengths that fit the rules' periods are. The bound of a length that is refused, or not
+    decided in time, is what the arms could average without rules.
     """
-    best: Plan | None = None
-    bound, refused = -math.inf, None
-    given, plays, silence = options
-    rules = bandit.rules if given is None else checked_rules(given, bandit.names, bandit.groups)
-    options, period = (rules, plays, silence), common_period(rules)
+    stages.ready_to_share()  # compiling is no part of any length's seconds
+    rules, plays, silence = options
+    period = common_period(rules)
     lengths = range(limit - limit % period, 0, -period) or range(limit, limit + 1)
-    for tried, length in enumerate(lengths):
-        part = clock.part(1 / (len(lengths) - tried))
+    best: Plan | None = None
+    bound, ceiling = -math.inf, math.inf
+    empty: RuledProblem | None = None  # the longest without a schedule
+    refused: RuleError | None = None
+    for number, length in enumerate(lengths):
+        if number and clock.over:
+            bound = math.inf
+            break
+        part = clock.part(1 / (len(lengths) - number))
         try:
-            plan = plan_ruled_cycle(bandit, length, arms, options, gap=gap, clock=part)
-        except (InfeasibleError, RuleError) as error:  # of another length there may be one
-            refused = refused or error
+            problem = _turn(bandit, length, arms, options)
+            if math.isinf(ceiling):
+                curves = tuple(bandit.curves[arm] for arm in arms)
+                ceiling = places_bound(curves, plays, silence, part)
+            answer = solved(problem, gap=gap, time_limit=part.limit, progress=_telling(part))
+        except RuleError as error:
+            refused, bound = refused or error, math.inf
             continue
-        bound = max(bound, plan.bound / length)
-        if best is None or plan.per_round > best.per_round:
-            best = plan
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            bound = math.inf
+            break
+        bound = max(bound, answer.bound / length)
+        if answer.infeasible:  # of another length there may be one
+            empty = empty or problem
+        elif answer.rounds is not None:
+            plan = plan_of(problem, answer, "certified", clock.seconds)
+            if best is None or plan.per_round > best.per_round:
+                best = plan
+            if ceiling <= best.per_round + rounding(best.per_round):
+                break
+        if answer.interrupted:
+            clock.stop()
+            bound = math.inf
+            break
     if best is None:
-        assert refused is not None
-        raise refused
-    return replace(best, bound=max(bound * len(best.rounds), best.value), seconds=clock.seconds)
+        raise _no_cycle(empty, refused, bound, clock)
+    bound = min(bound, ceiling) * len(best.rounds)
+    return replace(best, bound=max(bound, best.value), seconds=clock.seconds)
+
+
+def _no_cycle(
+    empty: RuledProblem | None, refused: RuleError | None, bound: float, clock: Clock
+) -> LastSwitchError:
+    """Return why there is no cycle of any length: none exists only if no length has one."""
+    if refused is not None:
+        return refused
+    if empty is None or bound > -math.inf:
+        return _undecided(clock.seconds)
+    return _infeasible(empty, clock.limit)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, hot, whole
+from lastswitch._kernels import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import KeyArray
 from lastswitch.planning.search.selection import BEST, COMPARED, CUT, DROPPED, FLOOR, Candidates, keep_best
@@ -50,7 +50,7 @@ class Backpointers(NamedTuple):
     place: StateArray
 
 
-@bare
+@jit
 def advance(budget: int, *parts: Any) -> bool:
     """Run the beam until the end of the block (True) or until ``budget`` children (False).
 
@@ -121,7 +121,7 @@ def advance(budget: int, *parts: Any) -> bool:
     return True
 
 
-@hot
+@jit(inline=True)
 def expand(
     m: Diagram,
     completion: Completion,
@@ -187,7 +187,7 @@ def expand(
     return count
 
 
-@hot
+@jit(inline=True)
 def look_up(
     m: Diagram,
     alike: IntArray,
@@ -214,7 +214,7 @@ def look_up(
     return q
 
 
-@bare_inner
+@jit(inner=True)
 def same_children(
     m: Diagram,
     alike: IntArray,
@@ -244,7 +244,7 @@ def same_children(
     return same
 
 
-@bare_inner
+@jit(inner=True)
 def child_states(
     m: Diagram,
     alike: IntArray,
@@ -269,7 +269,7 @@ def child_states(
         out[begin + j] = s
 
 
-@hot
+@jit(inline=True)
 def write_out(
     m: Diagram,
     alike: IntArray,

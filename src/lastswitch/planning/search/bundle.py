@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare, hot, whole
+from lastswitch._kernels import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.sharing import Sharing, stock_shared
 from lastswitch.planning.search.prices import Prices, ShareArray, stock
@@ -170,7 +170,7 @@ def thinned(cuts: Cuts) -> int:
     return n
 
 
-@bare
+@jit
 def bundle_steps(
     m: Diagram,
     source: StateArray,
@@ -201,7 +201,7 @@ def bundle_steps(
     return taken
 
 
-@bare
+@jit
 def bundle_steps_shared(
     m: Diagram,
     source: StateArray,
@@ -230,7 +230,7 @@ def bundle_steps_shared(
     return taken
 
 
-@hot
+@jit(inline=True)
 def propose(centre: Centre, cuts: Cuts, n: int, target: float, tolerance: float) -> float:
     """Fill the prices to try next; return how much lower the cuts promise the bound to be there.
 
@@ -258,7 +258,7 @@ def propose(centre: Centre, cuts: Cuts, n: int, target: float, tolerance: float)
     return promise
 
 
-@hot
+@jit(inline=True)
 def settle(centre: Centre, cuts: Cuts, n: int, promise: float, bound: float) -> bool:
     """Take up the cut ``n`` of the trial, whose slope is filled in; return whether it was serious.
 
@@ -288,7 +288,7 @@ def settle(centre: Centre, cuts: Cuts, n: int, promise: float, bound: float) -> 
     return bool(serious)
 
 
-@hot
+@jit(inline=True)
 def products(cuts: Cuts, n: int) -> None:
     """Fill the products of the slope of cut ``n`` with all, and with the mix of those before."""
     along = 0.0
@@ -301,7 +301,7 @@ def products(cuts: Cuts, n: int) -> None:
     cuts.along[n] = along
 
 
-@hot
+@jit(inline=True)
 def weigh(cuts: Cuts, n: int, length: float) -> None:
     """Move the weights towards the lowest of length / 2 |mixed slope|^2 + mixed error.
 

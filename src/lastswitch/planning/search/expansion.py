@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare_inner, hot, whole
+from lastswitch._kernels import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import KeyArray
 from lastswitch.planning.diagrams.sharing import Sharing
@@ -92,7 +92,7 @@ def room_for(n: int, automata: int, depth: int, room: int) -> Scratch:
     )
 
 
-@hot
+@jit(inline=True)
 def expand(
     m: Diagram,
     h: Sharing,
@@ -162,7 +162,7 @@ def expand(
     return count, work
 
 
-@hot
+@jit(inline=True)
 def all_idle(
     m: Diagram, h: Sharing, completion: Completion, nodes: Nodes, scratch: Scratch, t: int, p: int
 ) -> float:
@@ -189,7 +189,7 @@ def all_idle(
     return float(min(total, nodes.bound[t % 2, p]))
 
 
-@hot
+@jit(inline=True)
 def move(
     m: Diagram,
     h: Sharing,
@@ -216,7 +216,7 @@ def move(
         scratch.events[up, x] = scratch.events[level, x] + h.heard[label, x]
 
 
-@hot
+@jit(inline=True)
 def heard_arc(m: Diagram, h: Sharing, s: int, x: int, event: int) -> np.int64:
     """Return by which arc an automaton alone hears an event: -1 by idling, -2 not at all."""
     label = h.first[x] + event
@@ -228,7 +228,7 @@ def heard_arc(m: Diagram, h: Sharing, s: int, x: int, event: int) -> np.int64:
     return np.int64(-2)
 
 
-@hot
+@jit(inline=True)
 def offer(
     m: Diagram,
     h: Sharing,
@@ -306,7 +306,7 @@ def offer(
     return count + 1
 
 
-@bare_inner
+@jit(inner=True)
 def same(
     m: Diagram,
     h: Sharing,
@@ -329,7 +329,7 @@ def same(
     return equal
 
 
-@bare_inner
+@jit(inner=True)
 def child_states(
     m: Diagram,
     h: Sharing,
@@ -364,7 +364,7 @@ def child_states(
         out[n + k] = m.idle[states[n + k]] if arc < 0 else m.nxt[arc]
 
 
-@bare_inner
+@jit(inner=True)
 def place_anew(found: Candidates, count: int, places: int) -> int:
     """Put the candidates into a table of ``places`` places, or of all there are."""
     places = min(places, len(found.table))

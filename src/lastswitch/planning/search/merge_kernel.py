@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, hot, whole
+from lastswitch._kernels import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import MIX_A, MIX_B
 
@@ -71,7 +71,7 @@ class Moves(NamedTuple):
     begin: IntArray
 
 
-@bare
+@jit
 def pair_states(
     m: Diagram,
     worth: FloatArray,
@@ -189,7 +189,7 @@ def pair_states(
     return True
 
 
-@bare_inner
+@jit(inner=True)
 def place_anew(pairs: Pairs, begin: int, end: int) -> int:
     """Put the pairs ``begin .. end`` into a table of as many places as they need; return these."""
     places: int = FEW_PLACES
@@ -207,7 +207,7 @@ def place_anew(pairs: Pairs, begin: int, end: int) -> int:
     return places
 
 
-@hot
+@jit(inline=True)
 def place_of(u: int, v: int) -> np.int64:
     """Return a number that looks random, by which a pair is found."""
     key = np.uint64(u) * MIX_A + np.uint64(v) * MIX_B
@@ -215,7 +215,7 @@ def place_of(u: int, v: int) -> np.int64:
     return np.int64(key >> np.uint64(24))
 
 
-@bare_inner
+@jit(inner=True)
 def pair(pairs: Pairs, u: int, v: int, way: float, count: int, mask: int) -> int:
     """Return the number of a pair of states of the next round: ``count`` if new.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, whole
+from lastswitch._kernels import jit, whole
 from lastswitch._random import stream
 from lastswitch.planning.diagrams.diagram import (
     Diagram,
@@ -292,7 +292,7 @@ def bar(diagram: Diagram, arm: int, round_: int) -> None:
     diagram.nxt[states] = -1
 
 
-@bare
+@jit
 def free(
     old_lo: IntArray,
     old_idle: StateArray,
@@ -354,7 +354,7 @@ def free(
     return earned
 
 
-@bare_inner
+@jit(inner=True)
 def rested(idle: StateArray, s: int, t: int, until: int) -> int:
     """Return the state after idling from round ``t`` to ``until``; -1 if that is not allowed."""
     while t < until and s >= 0:
@@ -363,7 +363,7 @@ def rested(idle: StateArray, s: int, t: int, until: int) -> int:
     return s
 
 
-@bare_inner
+@jit(inner=True)
 def number(origin: StateArray, label: StateArray, s: int, begin: int, count: int) -> int:
     """Return the new number of state ``s`` in the round that begins at ``begin``: -1 for -1.
 
@@ -381,7 +381,7 @@ def number(origin: StateArray, label: StateArray, s: int, begin: int, count: int
     return count
 
 
-@bare
+@jit
 def loosen(
     old_idle: StateArray,
     old_pull: StateArray,

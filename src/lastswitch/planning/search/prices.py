@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, hot
+from lastswitch._kernels import jit
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.search.params import DEFAULT, SearchParams
 from lastswitch.planning.diagrams.sharing import Sharing, stock_shared
@@ -211,7 +211,7 @@ def best_pays(diagram: Diagram) -> FloatArray:
     return best[::up]
 
 
-@bare
+@jit
 def descend(target: float, steps: int, *parts: Any) -> None:
     """Lower the bound over the prices, by up to ``steps`` steps.
 
@@ -231,7 +231,7 @@ def descend(target: float, steps: int, *parts: Any) -> None:
     descent.memo[STALLS] = 0.0
 
 
-@bare
+@jit
 def descend_shared(
     target: float, steps: int, m: Diagram, sharing: Sharing, descent: Descent, pace: Pace
 ) -> None:
@@ -250,7 +250,7 @@ def descend_shared(
     descent.memo[STALLS] = 0.0
 
 
-@bare_inner
+@jit(inner=True)
 def step(descent: Descent, pace: Pace, target: float, bound: float) -> bool:
     """Move the trial prices, at which the bound is this; return whether it is the lowest so far.
 
@@ -288,7 +288,7 @@ def step(descent: Descent, pace: Pace, target: float, bound: float) -> bool:
     return better
 
 
-@bare_inner
+@jit(inner=True)
 def stock(
     m: Diagram,
     source: StateArray,
@@ -334,7 +334,7 @@ def stock(
     return bound
 
 
-@hot
+@jit(inline=True)
 def move(slope: FloatArray, direction: FloatArray, trial: FloatArray, reach: float) -> bool:
     """Move the trial prices by ``reach`` / |dir|^2 along the direction; tell if it slopes."""
     square, dot, norm, length = 0.0, 0.0, 0.0, 0.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch._kernels import bare_inner, whole
+from lastswitch._kernels import jit, whole
 from lastswitch.planning.diagrams.diagram import StateArray
 from lastswitch.planning.diagrams.minimise import KeyArray
 
@@ -32,7 +32,7 @@ class Candidates(NamedTuple):
     table: StateArray
 
 
-@bare_inner
+@jit(inner=True)
 def kth_largest(values: FloatArray, n: int, k: int) -> float:
     """Return the ``k``-th largest of the first ``n`` values, reordering them (quickselect)."""
     low, high = 0, n - 1
@@ -60,7 +60,7 @@ def kth_largest(values: FloatArray, n: int, k: int) -> float:
     return cut
 
 
-@bare_inner
+@jit(inner=True)
 def keep_best(
     n: int, width: int, places: int, found: Candidates, scratch: FloatArray, ledger: FloatArray
 ) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare
+from lastswitch._kernels import jit
 from lastswitch.planning.diagrams.diagram import Diagram
 from lastswitch.planning.diagrams.sharing import Machine, Sharing
 from lastswitch.planning.search.beam import state_keys
@@ -180,7 +180,7 @@ def most_moves(machines: list[Machine], sharing: Sharing) -> int:
     return max(1, min(sharing.n_arms, sharing.most + with_automata))
 
 
-@bare
+@jit
 def advance(
     m: Diagram,
     h: Sharing,

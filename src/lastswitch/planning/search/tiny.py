@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner, hot
+from lastswitch._kernels import jit
 from lastswitch.planning.diagrams.diagram import Model, StateArray
 from lastswitch.planning.search.params import DEFAULT, SearchParams
 
@@ -55,7 +55,7 @@ def solve_tiny(
     return block, value
 
 
-@bare
+@jit
 def tiny_block(
     lo: IntArray,
     hi: IntArray,
@@ -123,7 +123,7 @@ def tiny_block(
     return best
 
 
-@bare_inner
+@jit(inner=True)
 def potentials(
     lo: IntArray,
     hi: IntArray,
@@ -159,14 +159,14 @@ def potentials(
     return largest, smallest
 
 
-@hot
+@jit(inline=True)
 def sizes(pay: float, largest: float, smallest: float) -> tuple[float, float]:
     """Return the largest and the smallest size so far, ``pay`` included; 0 is not counted."""
     size = abs(pay)
     return max(size, largest), smallest if size == 0.0 else min(size, smallest)
 
 
-@bare_inner
+@jit(inner=True)
 def children(
     state: StateArray,
     idle: StateArray,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import bare, bare_inner
+from lastswitch._kernels import jit
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import Pause
 from lastswitch.planning.search.prices import Prices
@@ -88,7 +88,7 @@ def regrets(prices: Prices, machine: int, slack: float, trail: Trail, bins: int)
     return counts.reshape(d + 1, bins).astype(np.float64)
 
 
-@bare
+@jit
 def follow(
     m: Diagram,
     cost: FloatArray,
@@ -145,7 +145,7 @@ def follow(
     return t
 
 
-@bare_inner
+@jit(inner=True)
 def arrive(trail: Trail, machine: int, t: int, s: np.int32, way: float) -> None:
     """Note a way into a state of round ``t``."""
     if trail.seen[s] != machine:

@@ -45,6 +45,11 @@ export async function text(path) {
   return (await send(path, { headers: headers() })).text();
 }
 
+// Whether to ask at all: there is a key, or the service asks for none.
+export async function mayAsk() {
+  return Boolean(key()) || (await get("/health")).keys === false;
+}
+
 export async function post(path, body, settings = {}) {
   const type = { "content-type": settings.type || "application/json" };
   const content = settings.type ? body : JSON.stringify(body);

@@ -1,6 +1,6 @@
 // Edit: curves and rules on one side, the plan that follows from them on the other.
 
-import { get, key, post } from "./api.js";
+import { get, mayAsk, post } from "./api.js";
 import { curveEditor } from "./curve.js";
 import { colour, el, field, notice, options, set } from "./dom.js";
 import { planPanel } from "./plan.js";
@@ -16,6 +16,12 @@ let known = { rotations: [], starters: [] };
 export async function show(section) {
   place = section;
   if (!draft) {
+    if (!(await mayAsk())) {
+      place.replaceChildren(el("h1", { id: "edit-title" }, "Edit"), el("p", { class: "empty" },
+        "Editing needs a key: give one at the top of the page; lastswitch serve prints the first, ",
+        "and lastswitch serve --new-key write makes more."));
+      return;
+    }
     try {
       known = await get("/studio/rotations");
     } catch (error) {
@@ -141,7 +147,7 @@ async function openFile(input) {
 }
 
 async function put() {
-  if (!key()) {
+  if (!(await mayAsk())) {
     notice("Putting a rotation into service needs a key that writes: give it at the top of the page.", "wrong");
     return;
   }

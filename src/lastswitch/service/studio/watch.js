@@ -1,6 +1,6 @@
 // Watch: decisions as they come, what is learned, and what that is worth against the holdout.
 
-import { events, get, key } from "./api.js";
+import { events, get, mayAsk } from "./api.js";
 import { lineChart, stateChart } from "./charts.js";
 import { colour, el, field, number, options } from "./dom.js";
 
@@ -16,7 +16,7 @@ export function leave() {
 export async function show(place) {
   leave();
   const title = el("h1", { id: "watch-title" }, "Watch");
-  if (!key()) {
+  if (!(await mayAsk())) {
     place.replaceChildren(title, el("p", { class: "empty" },
       "Watching needs a key: what people were shown is nobody else's business. Give one at the top of the page; ",
       "lastswitch serve prints the first, and lastswitch serve --new-key read makes more."));
