@@ -28,9 +28,9 @@ from benchmarks._table import RESULTS, keep, print_table
 from benchmarks.planning import best_time
 from lastswitch.errors import UndecidedError
 from lastswitch.planning import plan_block
-from lastswitch.planning.ruled import ilp
 from lastswitch.planning.diagrams.shared import ruled_model
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.milp import flows as ilp
+from lastswitch.planning.ruled_problem import RuledProblem
 
 ROOT = Path(__file__).parent.parent
 #: Seconds for every solver, and when the gaps of the radio week are read.

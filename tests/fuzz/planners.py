@@ -17,7 +17,7 @@ from lastswitch.errors import InfeasibleError, ProblemError, RuleError
 from lastswitch.planning import BlockProblem, Terminal
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.diagrams import tables
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 
 Rng = np.random.Generator
 #: Schedules to enumerate at most.

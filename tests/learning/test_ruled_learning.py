@@ -11,8 +11,8 @@ from lastswitch._random import stream
 from lastswitch.errors import InfeasibleError, PolicyError, RuleError, UndecidedError
 from lastswitch.learning import RuledRotationUCB
 from lastswitch.learning.rotation_rounds import look_ahead_rounds, look_ahead_rounds_reference
-from lastswitch.planning.ruled.endless import Endless, shifted
 from lastswitch.rules import violations
+from lastswitch.rules.automata.endless import Endless, shifted
 from lastswitch.testing import check_policy
 
 

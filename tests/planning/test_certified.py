@@ -16,13 +16,13 @@ import lastswitch as ls
 from lastswitch.errors import ProblemError
 from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force, clock
-from lastswitch.planning.search import merge, search
+from lastswitch.planning.certified import solve, solve_model
+from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.build import block_model
 from lastswitch.planning.diagrams.diagram import Diagram, Model
-from lastswitch.planning.clock import Clock
-from lastswitch.planning.certified import solve, solve_model
-from lastswitch.planning.search.params import SearchParams
+from lastswitch.planning.search import merge, search
 from lastswitch.planning.search.merge import merged
+from lastswitch.planning.search.params import SearchParams
 from lastswitch.planning.search.search import Search
 from planning.planning_cases import close, problems, random_problem
 
@@ -70,10 +70,19 @@ SEARCHES = {
         NARROW, grow_from=NEVER, free_tries=5, free_rounds=3, free_width=2
     ),
     "a walk at once": replace(
-        NARROW, free_tries=0, perturbation_from=(0, 0), perturbation_share=(0.5, 0.5), perturbed_tries=1, perturbations=2
+        NARROW,
+        free_tries=0,
+        perturbation_from=(0, 0),
+        perturbation_share=(0.5, 0.5),
+        perturbed_tries=1,
+        perturbations=2,
     ),
     "a walk and no products": replace(
-        NARROW, merge_most=1, perturbation_from=(0, 0), perturbation_share=(0.9, 0.9), perturbed_tries=2
+        NARROW,
+        merge_most=1,
+        perturbation_from=(0, 0),
+        perturbation_share=(0.9, 0.9),
+        perturbed_tries=2,
     ),
     "wide beams after products": replace(NARROW, wide_rounds=1e3),
     "products too large": replace(NARROW, merge_most=12, grow_over=1e9, free_tries=0),
@@ -189,7 +198,12 @@ def test_a_search_stopped_early_brackets_the_optimum(option: dict[str, float]) -
     for seed in range(200):
         problem = random_problem(np.random.default_rng([seed, 3]), most_blocks=600)
         best = brute_force.solve(problem).bound
-        found = solve_model(block_model(problem), params=NARROW, gap=option.get("gap", 0.0), clock=Clock(option.get("time_limit")))
+        found = solve_model(
+            block_model(problem),
+            params=NARROW,
+            gap=option.get("gap", 0.0),
+            clock=Clock(option.get("time_limit")),
+        )
         value, slack = problem.value(found.block), close(problem)
         assert value - slack <= best <= found.bound + slack, seed
         if "gap" in option:

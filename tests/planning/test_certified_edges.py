@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from lastswitch.errors import ProblemError
 from lastswitch.planning import BlockProblem, brute_force
-from lastswitch.planning.diagrams.build import block_model, plain_model
-from lastswitch.planning.clock import Clock
 from lastswitch.planning.certified import solve, solve_model, solve_small
-from lastswitch.planning.greedy import plain_bound
+from lastswitch.planning.clock import Clock
+from lastswitch.planning.diagrams.build import block_model, plain_model
 from lastswitch.planning.diagrams.minimise import compact
+from lastswitch.planning.greedy import plain_bound
 from lastswitch.planning.search.params import SearchParams
 from planning.planning_cases import close, problems
 

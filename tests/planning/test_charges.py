@@ -12,12 +12,17 @@ from hypothesis import strategies as st
 from lastswitch._arrays import FloatArray
 from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.diagrams.build import block_model
-from lastswitch.planning.search.opportunity import cost_to_others, losses, opportunity_costs, reduced
-from lastswitch.planning.search.trails import IDLE, PULL
 from lastswitch.planning.diagrams.diagram import Diagram
 from lastswitch.planning.diagrams.minimise import compact
-from lastswitch.planning.search.prices import Prices
 from lastswitch.planning.search.merge import merged
+from lastswitch.planning.search.opportunity import (
+    cost_to_others,
+    losses,
+    opportunity_costs,
+    reduced,
+)
+from lastswitch.planning.search.prices import Prices
+from lastswitch.planning.search.trails import IDLE, PULL
 from planning.planning_cases import problems
 
 

@@ -9,7 +9,7 @@ import lastswitch as ls
 from lastswitch.planning import BlockProblem
 from lastswitch.planning.diagrams.build import block_model, count_states
 from lastswitch.planning.greedy import greedy_block, plain_bound
-from lastswitch.planning.long_blocks import LONG, walked
+from lastswitch.planning.optima.long_blocks import LONG, walked
 
 
 def some_arms(n_arms: int = 5, seed: int = 3) -> ls.Bandit:

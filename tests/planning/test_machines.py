@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force
+from lastswitch.planning.certified import solve
 from lastswitch.planning.diagrams.build import block_model
 from lastswitch.planning.diagrams.diagram import Diagram, Model
+from lastswitch.planning.diagrams.minimise import compact, minimal
 from lastswitch.planning.search.beam import Beam
 from lastswitch.planning.search.bundle import Bundle
-from lastswitch.planning.certified import solve
-from lastswitch.planning.search.opportunity import reduced
-from lastswitch.planning.diagrams.minimise import compact, minimal
 from lastswitch.planning.search.neighbourhood import Neighbourhoods, bar
+from lastswitch.planning.search.opportunity import reduced
 from lastswitch.planning.search.params import SearchParams
+from lastswitch.planning.search.perturbation import Perturbation
 from lastswitch.planning.search.prices import Prices
 from lastswitch.planning.search.selection import COMPARED, kth_largest
-from lastswitch.planning.search.perturbation import Perturbation
 from planning.planning_cases import problems
 
 

@@ -15,12 +15,12 @@ from lastswitch._arrays import FloatArray
 from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.diagrams.build import block_model
-from lastswitch.planning.search.trails import new_trail, regrets
 from lastswitch.planning.diagrams.diagram import Diagram
 from lastswitch.planning.diagrams.minimise import compact
-from lastswitch.planning.search.prices import Prices
 from lastswitch.planning.search import merge
 from lastswitch.planning.search.merge import BINS, TooLarge, estimated, merged
+from lastswitch.planning.search.prices import Prices
+from lastswitch.planning.search.trails import new_trail, regrets
 from planning.planning_cases import problems
 
 #: What a way through a machine is worth, and its moves: idling in a state, or pulling along an arc.

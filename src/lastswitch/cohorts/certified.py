@@ -17,8 +17,8 @@ from lastswitch.cohorts.step import counters_at, plan_worth
 from lastswitch.planning.certified import solve_model
 from lastswitch.planning.diagrams.diagram import Model
 from lastswitch.planning.diagrams.shared import assembled, plain_arms
-from lastswitch.planning.ruled.playing import RoundsPlayed
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.playing import RoundsPlayed
+from lastswitch.planning.ruled_problem import RuledProblem
 
 
 class Certified:

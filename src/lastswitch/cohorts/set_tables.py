@@ -9,7 +9,7 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.planning.diagrams.arm_states import ArmStates
-from lastswitch.planning.ruled.counters import Counter
+from lastswitch.rules.automata.counters import Counter
 
 
 def arm_table(
@@ -41,7 +41,7 @@ def counter_costs(counter: Counter, letter: int, places: int, length: int) -> Fl
 
     Examples
     --------
-    >>> from lastswitch.planning.ruled.counters import counters_of
+    >>> from lastswitch.rules.automata.counters import counters_of
     >>> from lastswitch.rules import apart
     >>> [counter] = counters_of(apart(0, 2, cost=0.5), 2, 1, ())
     >>> counter_costs(counter, 1, 1, 2).tolist()

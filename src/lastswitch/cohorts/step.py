@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 from lastswitch._arrays import IntArray
 from lastswitch.cohorts.problem import CohortProblem
-from lastswitch.planning.ruled.counters import Counter
+from lastswitch.rules.automata.counters import Counter
 
 #: The states of all arms, and of all counters.
 Joint = tuple[tuple[int, ...], tuple[Hashable, ...]]

@@ -16,8 +16,8 @@ from lastswitch.learning.policy import Mask
 from lastswitch.learning.rotation import IndexName, RotationUCB
 from lastswitch.learning.rotation_rounds import look_ahead_rounds, price_places
 from lastswitch.learning.tracks import Track
-from lastswitch.planning.ruled.endless import Endless, Memory
-from lastswitch.planning.ruled.playing import as_rounds, states_after
+from lastswitch.planning.playing import as_rounds, states_after
+from lastswitch.rules.automata.endless import Endless, Memory
 from lastswitch.rules.records import Counting, Rule
 
 #: Plans remembered between two makings of the tables.
@@ -32,7 +32,7 @@ class RuledRotationUCB(RotationUCB):
     It believes and learns as :class:`RotationUCB` does, and plans on its optimistic tables with
     what every rule remembers as a part of the state. **Guaranteed:** no hard rule is ever broken
     by its choices: it makes only plays from which all of them can be kept for ever
-    (:mod:`lastswitch.planning.ruled.endless`). An ``allowed`` that leaves no such play is refused.
+    (:mod:`lastswitch.rules.automata.endless`). An ``allowed`` that leaves no such play is refused.
     Rounds that the caller lets go by (``at``, ``advance``) count as rounds without plays; if they
     break a rule, or leave no way to keep one, what is broken from then on is as little as can be.
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._progress import Progress, Report
+from lastswitch._arrays import FloatArray
+from lastswitch._progress import Progress
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.build import block_model, count_states, plain_model
 from lastswitch.planning.diagrams.diagram import Model
@@ -26,9 +25,9 @@ from lastswitch.planning.diagrams.shared import without_pays
 from lastswitch.planning.greedy import greedy_block, plain_bound
 from lastswitch.planning.plan import Solution, Tell
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.ruled.playing import RoundsPlayed
 from lastswitch.planning.search import stages
 from lastswitch.planning.search.incumbent import ROUNDING
+from lastswitch.planning.search.neighbourhood import Schedule
 from lastswitch.planning.search.params import DEFAULT, SearchParams
 from lastswitch.planning.search.search import Search
 from lastswitch.planning.search.tiny import solve_tiny
@@ -79,7 +78,7 @@ def solve(
         model,
         gap=gap,
         clock=Clock(time_limit, None if progress is None else report),
-        start=None if warm is None else warm.block,
+        start=None if warm is None else np.asarray(warm.block),
         prices=None if warm is None else warm.prices,
         params=params,
     )
@@ -128,7 +127,7 @@ def solve_model(
     *,
     gap: float = 0.0,
     clock: Clock | None = None,
-    start: Sequence[int] | IntArray | RoundsPlayed | None = None,
+    start: Schedule | None = None,
     prices: FloatArray | None = None,
     beat: float = -np.inf,
     params: SearchParams | None = None,
@@ -177,7 +176,7 @@ def solve_model(
         clock.forgive(stages.seconds_of(stages.ready_to_share))
     search = Search(model, gap, clock, beat, params or DEFAULT)
     if start is not None and len(start) == model.length:
-        search.best.offer(np.asarray(start) if model.shared is None else start)
+        search.best.offer(start)
     return _searched(search, prices)
 
 
@@ -190,7 +189,7 @@ def feasible(model: Model, clock: Clock | None = None) -> Solution:
     --------
     >>> from lastswitch import rules as r
     >>> from lastswitch.planning.diagrams.shared import ruled_model
-    >>> from lastswitch.planning.ruled.problem import RuledProblem
+    >>> from lastswitch.planning.ruled_problem import RuledProblem
     >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
     >>> feasible(ruled_model(RuledProblem(block, rules=[r.never([0, 1], [1])]))).infeasible
     True

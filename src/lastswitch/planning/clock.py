@@ -179,7 +179,7 @@ def _ready() -> None:
     """Solve a small case of everything once: no limit pays for compiling or loading kernels."""
     from lastswitch.instances import pinwheel
     from lastswitch.planning.cycles import plan_cycle
-    from lastswitch.planning.optima import optimal_average, optimal_total, ready_to_search
+    from lastswitch.planning.optima.totals import optimal_average, optimal_total, ready_to_search
 
     bandit = pinwheel([2, 3])  # its frequency bound proves nothing, so every kernel is called
     plan_cycle(bandit, 5)

@@ -31,22 +31,22 @@ from lastswitch.bandit import Bandit, options_of
 from lastswitch.errors import InputTypeError, PlanError
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.greedy import plain_bound
-from lastswitch.planning.long_blocks import walked
+from lastswitch.planning.optima.long_blocks import walked
 from lastswitch.planning.plan import Plan, Solution
+from lastswitch.planning.playing import start_after
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.ruled.playing import start_after
 from lastswitch.planning.warm import block_start
 from lastswitch.states import Start
 
 if TYPE_CHECKING:
-    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.planning.ruled_problem import RuledProblem
     from lastswitch.rules import Rule
 
 #: Solver name -> the module that has it, imported on use.
 SOLVERS = {
     "certified": "lastswitch.planning.certified",
-    "ilp": "lastswitch.planning.ilp",
-    "relaxation": "lastswitch.planning.relaxation",
+    "ilp": "lastswitch.planning.milp.ilp",
+    "relaxation": "lastswitch.planning.milp.relaxation",
     "brute-force": "lastswitch.planning.brute_force",
 }
 
@@ -79,7 +79,7 @@ def plan_block(
     ----------
     bandit
         A bandit, with ``length`` and the options below, or a ready :class:`BlockProblem` or
-        :class:`~lastswitch.planning.ruled.problem.RuledProblem`.
+        :class:`~lastswitch.planning.ruled_problem.RuledProblem`.
     length
         How many rounds to plan.
     start
@@ -146,7 +146,7 @@ def plan_block(
 
         listened = None if progress is None or progress is False else tell
         if not isinstance(problem, BlockProblem):
-            from lastswitch.planning.ruled.solve import plan_ruled
+            from lastswitch.planning.ruled_solve import plan_ruled
 
             return plan_ruled(
                 *(problem, solver), gap=gap, time_limit=time_limit, warm=warm, progress=report
@@ -249,7 +249,7 @@ def _problem(
         start = start_after(bandit, start, history)
         problem = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
         return problem, tuple(bandit.names)
-    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.planning.ruled_problem import RuledProblem
 
     full = RuledProblem.from_bandit(
         bandit,
@@ -268,7 +268,7 @@ def _problem(
 def _as_it_is(problem: BlockProblem | RuledProblem, given: bool) -> BlockProblem | RuledProblem:
     """Return a ready problem; refuse what is none, or options ``given`` beside it."""
     if not isinstance(problem, BlockProblem):
-        from lastswitch.planning.ruled.problem import RuledProblem
+        from lastswitch.planning.ruled_problem import RuledProblem
 
         if not isinstance(problem, RuledProblem):
             raise InputTypeError(

@@ -16,7 +16,7 @@ from lastswitch.learning.elsewhere import SharedRotation
 from lastswitch.learning.proposals import Mask
 from lastswitch.learning.rotation_ruled import RuledRotationUCB, _Packed
 from lastswitch.learning.tracks import Track
-from lastswitch.planning.ruled.endless import Endless, Memory
+from lastswitch.rules.automata.endless import Endless, Memory
 
 #: The arms of a round, by number.
 Arms = tuple[int, ...]

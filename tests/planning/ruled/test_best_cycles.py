@@ -7,10 +7,10 @@ import pytest
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch.errors import InfeasibleError, RuleError, UndecidedError
+from lastswitch.planning import ruled_solve as solve
 from lastswitch.planning.clock import Clock
-from lastswitch.planning.frequency import places_bound
 from lastswitch.planning.diagrams import tables
-from lastswitch.planning.ruled import solve
+from lastswitch.planning.optima.frequency import places_bound
 from lastswitch.planning.plan import Solution
 
 RULES = [r.at_most(0, 2, within=6)]

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from lastswitch import rules as r
 from lastswitch.planning import BlockProblem
+from lastswitch.planning import ruled_brute_force as brute_force
 from lastswitch.planning.diagrams.minimise import compact
-from lastswitch.planning.ruled import brute_force
 from lastswitch.planning.diagrams.shared import ruled_model
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 from lastswitch.planning.search.bundle import Bundle
 from lastswitch.planning.search.prices import Prices
 from planning.ruled.ruled_cases import ruled_problems

@@ -13,9 +13,9 @@ import pytest
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch.errors import RuleError, UndecidedError
+from lastswitch.planning import ruled_solve as solving
 from lastswitch.planning.diagrams import folding
 from lastswitch.planning.search import stages
-from lastswitch.planning.ruled import solve as solving
 from lastswitch.rules import violations
 
 #: A limit, and what a slow machine may take beyond it.
@@ -127,7 +127,7 @@ def test_ctrl_c_ends_an_explanation(monkeypatch):
             raise KeyboardInterrupt
         return real(problem, **options)
 
-    from lastswitch.planning.ruled import explain
+    from lastswitch.planning import explain
 
     monkeypatch.setattr(explain, "solved", once)
     for report, other in zip(plan.explain().rules, whole, strict=True):

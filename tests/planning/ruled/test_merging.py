@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from lastswitch.planning import ruled_brute_force as brute_force
 from lastswitch.planning.diagrams.minimise import compact
 from lastswitch.planning.diagrams.shared import ruled_model
-from lastswitch.planning.ruled import brute_force
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 from lastswitch.planning.search.merge import TooLarge
 from lastswitch.planning.search.opportunity import losses, opportunity_costs, plays
 from lastswitch.planning.search.prices import Prices

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch.errors import BlockError, InfeasibleError, RuleError
+from lastswitch.planning import ruled_brute_force as brute_force
 from lastswitch.planning.certified import solve_model
-from lastswitch.planning.ruled import brute_force, ilp
 from lastswitch.planning.diagrams.shared import ruled_model
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.milp import flows as ilp
+from lastswitch.planning.ruled_problem import RuledProblem
 from planning.ruled.ruled_cases import ruled_cycles
 
 

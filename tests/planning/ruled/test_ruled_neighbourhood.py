@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from lastswitch.planning import ruled_brute_force as brute_force
 from lastswitch.planning.certified import feasible, solve_model
 from lastswitch.planning.diagrams.shared import ruled_model
-from lastswitch.planning.ruled import brute_force
 from lastswitch.planning.search.neighbourhood import Neighbourhoods, played
 from lastswitch.planning.search.params import SearchParams
 from lastswitch.planning.search.perturbation import Perturbation

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 
 from lastswitch import rules as r
 from lastswitch.planning import BlockProblem
+from lastswitch.planning import ruled_brute_force as brute_force
 from lastswitch.planning.certified import feasible, solve_model
 from lastswitch.planning.clock import Clock
-from lastswitch.planning.ruled import brute_force
 from lastswitch.planning.diagrams.shared import ruled_model
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 from planning.ruled.ruled_cases import random_ruled, ruled_problems
 
 

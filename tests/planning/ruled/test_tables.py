@@ -11,9 +11,9 @@ from lastswitch import Bandit, curves
 from lastswitch import rules as r
 from lastswitch.planning.diagrams import folding
 from lastswitch.planning.diagrams.shared import plain_arms, round_events, rule_counters
-from lastswitch.planning.diagrams.turn import cycle_arms
-from lastswitch.planning.ruled.problem import RuledProblem
 from lastswitch.planning.diagrams.tables import explored, tabulated, tabulated_reference
+from lastswitch.planning.diagrams.turn import cycle_arms
+from lastswitch.planning.ruled_problem import RuledProblem
 from planning.ruled.ruled_cases import ruled_cycles, ruled_problems
 
 problems = st.one_of(ruled_problems, ruled_cycles)

@@ -50,7 +50,7 @@ def cycle_model(machines: list[ArmStates], length: int) -> Model:
     return Model(arms, alike=np.array(roots))  # equal roots, equal arms
 
 
-#: Idle and pull moves and pays by (round, state), -1 for a move that is not there; worth at the end.
+#: Idle and pull moves and pays by (round, state), -1 for no move; worth at the end.
 _Part = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 
 

@@ -22,7 +22,7 @@ from lastswitch._arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from lastswitch.planning.diagrams.shared import Shared
-    from lastswitch.planning.ruled.playing import RoundsPlayed
+    from lastswitch.planning.playing import RoundsPlayed
 
 StateArray = NDArray[np.int32]
 
@@ -187,7 +187,6 @@ class Model(NamedTuple):
     def length(self) -> int:
         """How many rounds there are."""
         return self.arms.length
-
 
     def value(self, schedule: Sequence[int] | IntArray | RoundsPlayed) -> float:
         """Return what a block, or the arms of every round, are worth; -inf if it is forbidden."""

@@ -14,7 +14,7 @@ from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.diagram import Diagram, Model, StateArray, as_it_comes
 from lastswitch.planning.diagrams.minimise import MIX_A
 from lastswitch.planning.diagrams.tables import Table, tabulated
-from lastswitch.planning.ruled.counters import Counter
+from lastswitch.rules.automata.counters import Counter
 
 #: Room for this many states of arms and counters for each of the arms alone, to begin with.
 ROOM = 4

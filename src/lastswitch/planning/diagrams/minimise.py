@@ -71,9 +71,7 @@ def fixed(
     return _merged(m, Fixing(m.gain, cost, worth, np.empty(len(m.idle))), slack, pause)
 
 
-def _merged(
-    diagram: Diagram, fixing: Fixing, slack: float, pause: Pause | None
-) -> Diagram | None:
+def _merged(diagram: Diagram, fixing: Fixing, slack: float, pause: Pause | None) -> Diagram | None:
     """Return the minimal diagram of what is left of these, which are changed if arcs go."""
     n, n_arcs, d = len(diagram.idle), len(diagram.nxt), diagram.length
     lo, hi = diagram.lo.reshape(-1, d + 1), diagram.hi.reshape(-1, d + 1)

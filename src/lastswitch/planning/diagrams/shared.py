@@ -19,12 +19,12 @@ from lastswitch.planning.diagrams.diagram import Diagram, Model, StateArray, joi
 from lastswitch.planning.diagrams.folding import folded
 from lastswitch.planning.diagrams.sharing import Machine, Sharing
 from lastswitch.planning.diagrams.tables import Table, tabulated
+from lastswitch.planning.playing import RoundsPlayed
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.ruled.counters import Counter, counters_of, relabelled
-from lastswitch.planning.ruled.playing import RoundsPlayed
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 from lastswitch.planning.terminal import Terminal
 from lastswitch.rules import Rule
+from lastswitch.rules.automata.counters import Counter, counters_of, relabelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,8 @@ class Shared:
     @cached_property
     def first(self) -> IntArray:
         """The label of event 0 of each automaton."""
-        return len(self.watch) + self.after.shape[1] * np.arange(len(self))
+        first: IntArray = len(self.watch) + self.after.shape[1] * np.arange(len(self))
+        return first
 
     @cached_property
     def diagram(self) -> Diagram:

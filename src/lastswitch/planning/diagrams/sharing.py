@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray

@@ -18,7 +18,7 @@ from lastswitch.errors import RuleError
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.diagram import StateArray
 from lastswitch.planning.diagrams.minimise import MIX_A, MIX_B, KeyArray
-from lastswitch.planning.ruled.counters import Counter
+from lastswitch.rules.automata.counters import Counter
 
 #: States a counter may have over all rounds.
 MOST_STATES = 300_000
@@ -67,7 +67,7 @@ def tabulated(
 
     Examples
     --------
-    >>> from lastswitch.planning.ruled.counters import counters_of
+    >>> from lastswitch.rules.automata.counters import counters_of
     >>> from lastswitch.rules import apart
     >>> [counter] = counters_of(apart(0, 3), 3, 1, ())
     >>> tabulated([counter], [(0,), (1,)], 3).offset.tolist()

@@ -18,8 +18,8 @@ from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.errors import RuleError
 from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 from lastswitch.planning.diagrams.diagram import Diagram, Model
-from lastswitch.planning.ruled.counters import Counter
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
+from lastswitch.rules.automata.counters import Counter
 
 #: States the arms of a cycle may have in all.
 MOST_STATES = 20_000_000
@@ -33,7 +33,7 @@ def turned(counter: Counter, length: int) -> Counter:
 
     Examples
     --------
-    >>> from lastswitch.planning.ruled.counters import counters_of
+    >>> from lastswitch.rules.automata.counters import counters_of
     >>> from lastswitch.rules import apart
     >>> [apart_3] = counters_of(apart(0, 3), 3, 1, (), repeats=True)
     >>> turn = turned(apart_3, 3)

@@ -18,8 +18,15 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
-from lastswitch.planning.search.beam_kernel import ROUND, WIDTH, Completion, Nodes, Backpointers, advance
 from lastswitch.planning.diagrams.minimise import MIX_A, MIX_B, KeyArray
+from lastswitch.planning.search.beam_kernel import (
+    ROUND,
+    WIDTH,
+    Backpointers,
+    Completion,
+    Nodes,
+    advance,
+)
 from lastswitch.planning.search.params import DEFAULT, SearchParams
 from lastswitch.planning.search.selection import BEST, DROPPED, FLOOR, Candidates
 
@@ -90,7 +97,14 @@ class Beam:
         """
         self.ledger[FLOOR] = floor
         over: bool = advance(
-            *(budget, *self.diagram, *self.completion, *self.nodes, *self.backpointers, *self.found),
+            *(
+                budget,
+                *self.diagram,
+                *self.completion,
+                *self.nodes,
+                *self.backpointers,
+                *self.found,
+            ),
             *(self.scratch, self.pair, self.cursor, self.ledger),
         )
         return over
@@ -103,25 +117,30 @@ class Beam:
     @property
     def work(self) -> int:
         """What a pass costs, in states swept."""
-        return self.cursor.item(WIDTH) * self.diagram.length * len(self.diagram.root)
+        width: int = self.cursor.item(WIDTH)
+        return width * self.diagram.length * len(self.diagram.root)
 
     def open_bound(self) -> float:
         """Return the best bound of what this pass has not settled yet: dropped, or on the way."""
-        round, node, nodes, candidates = self.cursor[:4].tolist()
-        here = round % 2 * self.cursor.item(WIDTH)
+        t, node, nodes, candidates = self.cursor[:4].tolist()
+        here = t % 2 * self.cursor.item(WIDTH)
         ahead = self.nodes.bound[here + node : here + nodes], self.found.bound[:candidates]
         return max([self.dropped, *(float(part.max()) for part in ahead if len(part))])
 
     def best(self) -> tuple[float, int]:
         """Return the value and the node of the best complete block; (-inf, -1) if none did it."""
-        round, node, nodes = self.cursor[:3].tolist()
-        if round < len(self.completion.price) or nodes == 0:
+        t, node, nodes = self.cursor[:3].tolist()
+        if t < len(self.completion.price) or nodes == 0:
             return -math.inf, -1
         return self.ledger.item(BEST), node
 
     def way_to(self, node: int) -> tuple[StateArray, StateArray]:
         """Return how a complete block was filled, as (machine, member) per round."""
-        d, width, parent = len(self.completion.price), self.cursor.item(WIDTH), self.backpointers.parent.item
+        d, width, parent = (
+            len(self.completion.price),
+            self.cursor.item(WIDTH),
+            self.backpointers.parent.item,
+        )
         ways = [node] * d
         for t in range(d - 1, -1, -1):
             ways[t] = way = t * width + node % width

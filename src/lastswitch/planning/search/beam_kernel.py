@@ -10,16 +10,24 @@ from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import KeyArray
-from lastswitch.planning.search.selection import BEST, COMPARED, CUT, DROPPED, FLOOR, Candidates, keep_best
+from lastswitch.planning.search.selection import (
+    BEST,
+    COMPARED,
+    CUT,
+    DROPPED,
+    FLOOR,
+    Candidates,
+    keep_best,
+)
 
 #: Entries of the cursor: round (-1: begin), next node to expand (in the end the best one), nodes in
-#: this round, candidates for the next, places of the hash table in use, how many children a node may
-#: have, the work of expanding it, and the width.
+#: this round, candidates for the next, places of the hash table in use, how many children a node
+#: may have, the work of expanding it, and the width.
 ROUND, NODE, NODES, CANDIDATES, PLACES, CHILDREN, WORK, WIDTH = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 class Completion(NamedTuple):
-    """What a beam is led by: worth and key by state, prices by round and ahead, symmetry labels by machine."""
+    """What a beam is led by: cost-to-go and key by state, prices, now and ahead; who is alike."""
 
     worth: FloatArray
     price: FloatArray

@@ -291,9 +291,7 @@ def offer(
     q = whole(key >> np.uint64(20)) & mask
     while found.table[q] >= 0:
         old = found.table[q]
-        if found.key[old] == key and same(
-            m, h, completion.alike, nodes, found, scratch, t, old, c
-        ):
+        if found.key[old] == key and same(m, h, completion.alike, nodes, found, scratch, t, old, c):
             if value > found.value[old]:
                 found.parent[old], found.value[old], found.bound[old] = p, value, bound
                 for x in range(depth):

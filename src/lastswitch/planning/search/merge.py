@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch.planning.diagrams.diagram import Diagram
+from lastswitch.planning.diagrams.minimise import Pause, minimal
+from lastswitch.planning.diagrams.sharing import Joint
 from lastswitch.planning.search.merge_kernel import (
     FEW_PLACES,
     ROUND,
@@ -24,11 +26,9 @@ from lastswitch.planning.search.merge_kernel import (
     Pairs,
     pair_states,
 )
-from lastswitch.planning.diagrams.minimise import Pause, minimal
-from lastswitch.planning.diagrams.sharing import Joint
-from lastswitch.planning.search.trails import new_trail, regrets
 from lastswitch.planning.search.params import DEFAULT, SearchParams
 from lastswitch.planning.search.prices import Prices
+from lastswitch.planning.search.trails import new_trail, regrets
 
 #: Steps in which regrets are counted.
 BINS = 64
@@ -177,7 +177,7 @@ def _fill(
             pause()
     if 0 <= cursor[ROUND] < d:
         raise TooLarge
-    return cursor.item(STEP)
+    return int(cursor[STEP])
 
 
 def pairs(
@@ -258,7 +258,7 @@ def _overlap(
     if speaks is not None:
         silent, heard = usage.sum(axis=1)[:, None], usage @ usage.T
         unheard = np.where(speaks, silent - heard, 0.0)  # of what i says, where j hears nothing
-        automata = speaks.any(axis=0)
+        automata = np.atleast_1d(speaks.any(axis=0))
         mixed = (automata[:, None] | automata)[np.ix_(one, other)]
         overlap = np.where(mixed, (unheard + unheard.T)[np.ix_(one, other)], overlap)
     return overlap

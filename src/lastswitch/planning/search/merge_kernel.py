@@ -15,8 +15,8 @@ from lastswitch._kernels import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import MIX_A, MIX_B
 
-#: Entries of the cursor of `pair_states`: round, next pair and its first step, and the places of the
-#: table in use; then the states and arcs written.
+#: Entries of the cursor of `pair_states`: round, next pair and its first step, and the places of
+#: the table in use; then the states and arcs written.
 ROUND, NEXT, STEP, PLACES, STATES, ARCS = 0, 1, 2, 3, 4, 5
 #: Places of the table to begin a round with. (Of a plain integer's value Numba would make a type.)
 FEW_PLACES: Any = np.int64(1024)
@@ -155,7 +155,9 @@ def pair_states(
                             continue
                         if listing:
                             goal_u, goal_v = (rest, after) if side == 1 else (after, rest)
-                            steps[step] = pair(pairs, goal_u, goal_v, way + earned, count, places - 1)
+                            steps[step] = pair(
+                                pairs, goal_u, goal_v, way + earned, count, places - 1
+                            )
                             count += steps[step] == count
                         y = steps[step]
                         step += 1

@@ -30,7 +30,7 @@ from lastswitch.planning.search.params import DEFAULT, SearchParams
 from lastswitch.planning.search.relaxation import Relaxation, single_arms
 
 if TYPE_CHECKING:
-    from lastswitch.planning.ruled.playing import RoundsPlayed
+    from lastswitch.planning.playing import RoundsPlayed
 
 Schedule: TypeAlias = "IntArray | RoundsPlayed"
 
@@ -205,11 +205,16 @@ class Neighbourhoods:
         plays = played(schedule, self.model.n_arms)
         free = self._chosen(plays, usage)
         if self.model.shared is None:
+            assert isinstance(schedule, np.ndarray)
             part = self.held(schedule, np.flatnonzero(free[0]))
             if part is None:
                 return None
             for number in self._rng.permutation(len(part.rounds))[:barred].tolist():
-                bar(part.model.arms, int((part.arms == schedule[part.rounds[number]]).argmax()), number)
+                bar(
+                    part.model.arms,
+                    int((part.arms == schedule[part.rounds[number]]).argmax()),
+                    number,
+                )
             return part
         moves = np.stack([free | ~plays, free | plays])
         if barred:

@@ -14,8 +14,8 @@ import numpy as np
 from lastswitch._arrays import FloatArray
 from lastswitch.planning.diagrams.diagram import Diagram
 from lastswitch.planning.diagrams.minimise import Pause, fixed, minimal
-from lastswitch.planning.search.trails import IDLE, PULL, Kept, new_trail, walk
 from lastswitch.planning.search.prices import Prices
+from lastswitch.planning.search.trails import IDLE, PULL, Kept, new_trail, walk
 
 
 def reduced(
@@ -94,9 +94,7 @@ def losses(
     return most
 
 
-def opportunity_costs(
-    loss: FloatArray, low: int = 1, high: int = 1, joint: int = 1
-) -> FloatArray:
+def opportunity_costs(loss: FloatArray, low: int = 1, high: int = 1, joint: int = 1) -> FloatArray:
     """Return what the other machines lose, by move of a machine, machine and round.
 
     A round pulls ``low`` to ``high`` machines, of which one may count as ``joint``.
@@ -121,7 +119,8 @@ def opportunity_costs(
         for k in range(at_most):
             another = np.where(k < rank, ranked[k], ranked[k + 1])  # the machine's own is no other
             total += another if k < at_least else np.minimum(another, 0.0)
-        return np.maximum(total, 0.0)
+        least: FloatArray = np.maximum(total, 0.0)
+        return least
 
     return np.stack([others(low, high), others(max(low - joint, 0), high - 1)])
 
@@ -140,4 +139,5 @@ def least_loss(loss: FloatArray, low: int, high: int) -> FloatArray:
     for k in range(high):
         another = more[k] if k < len(more) else np.full(loss.shape[2], np.inf)
         total = total + (another if k < low else np.minimum(another, 0.0))
-    return np.maximum(total, 0.0)
+    least: FloatArray = np.maximum(total, 0.0)
+    return least

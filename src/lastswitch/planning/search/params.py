@@ -90,9 +90,9 @@ class SearchParams:
     target_gap, target_share, target_pace, target_most, target_least
         While the gap is larger than the first, proofs aim at a share of it: usually, and for
         ``large`` problems. At more of it if time is short: what an aim takes goes with the gap it
-        leaves, to the power ``-1 / target_pace``; beyond the share ``target_most`` there is no time for
-        another. An aim that is too low is raised half-way to the bound, while that is at least the
-        last share of the distance below it.
+        leaves, to the power ``-1 / target_pace``; beyond the share ``target_most`` there is no
+        time for another. A target that is too low is raised half-way to the bound, while that is at
+        least the last share of the distance below it.
     close_size, close_after
         With a time limit and more slots times arms than the first, a product of more pairs of
         states than the second is not grown further: a proof is out of reach, lower aims are not.

@@ -38,12 +38,15 @@ class Perturbation:
     def stalled(self) -> bool:
         """Whether it has been in vain for much longer than what was found took."""
         params = self.params
-        return self.work > params.perturbation_patience + params.perturbation_again * self._last_improvement
+        return (
+            self.work
+            > params.perturbation_patience + params.perturbation_again * self._last_improvement
+        )
 
     def better(
         self, best: Schedule, value: float, price: FloatArray, usage: FloatArray, rounding: float
     ) -> Schedule | None:
-        """Take a step; return a schedule that is worth more than ``best``, which is worth ``value``.
+        """Take a step; return a schedule worth more than ``best``, which is worth ``value``.
 
         ``price`` and ``usage`` are those of the rounds, and of each arm on each of them.
         """

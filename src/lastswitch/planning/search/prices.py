@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._kernels import jit
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
-from lastswitch.planning.search.params import DEFAULT, SearchParams
 from lastswitch.planning.diagrams.sharing import Sharing, stock_shared
+from lastswitch.planning.search.params import DEFAULT, SearchParams
 
 #: Which rounds each machine's best path takes, as 0 and 1, or how much of them a mix of paths does.
 ShareArray = NDArray[np.float32]
@@ -59,7 +59,8 @@ class Prices:
     """Dual prices of some machines, their bound, and the cost-to-go of every state.
 
     ``worth[s]`` is the best a machine can still earn from state ``s`` after paying the prices;
-    ``usage[i, t]`` is how often, of late, the best path of machine ``i`` took an arc in round ``t``.
+    ``usage[i, t]`` is how often, of late, the best path of machine ``i`` took an arc in round
+    ``t``.
 
     Parameters
     ----------
@@ -169,9 +170,7 @@ class Prices:
         if self.sharing is None:
             descend(target, steps, *self.diagram, *self.descent, *self.pace)
         else:
-            descend_shared(
-                target, steps, self.diagram, self.sharing, self.descent, self.pace
-            )
+            descend_shared(target, steps, self.diagram, self.sharing, self.descent, self.pace)
 
 
 #: What pulls are by label where labels do not matter.
@@ -222,9 +221,7 @@ def descend(target: float, steps: int, *parts: Any) -> None:
     swept = False  # whether `worth` is that of the best prices
     while steps > 0 and descent.memo[STALLS] >= 0.0:
         steps -= 1
-        bound = stock(
-            m, descent.source, descent.trial, descent.worth, descent.slope, descent.paths
-        )
+        bound = stock(m, descent.source, descent.trial, descent.worth, descent.slope, descent.paths)
         swept = step(descent, pace, target, bound)
     if not swept:
         stock(m, descent.source, descent.price, descent.worth, descent.slope, descent.paths)
@@ -285,7 +282,7 @@ def step(descent: Descent, pace: Pace, target: float, bound: float) -> bool:
     elif not move(descent.slope, descent.direction, trial, theta * (bound - target)):
         stalls = -1.0
     descent.memo[THETA], descent.memo[STALLS], descent.memo[BEST] = theta, stalls, lowest
-    return better
+    return bool(better)
 
 
 @jit(inner=True)

@@ -24,7 +24,7 @@ from lastswitch.planning.search.prices import Prices
 from lastswitch.planning.search.shared_beam import SharedBeam, most_moves
 
 if TYPE_CHECKING:
-    from lastswitch.planning.ruled.playing import RoundsPlayed
+    from lastswitch.planning.playing import RoundsPlayed
 
 #: A merge of shared automata is undone if it brings the bound less than this share closer, times
 #: how much it makes the diagram grow, and less than that one.
@@ -150,9 +150,7 @@ class Relaxation:
         growth = self.diagram.size / before.diagram.size
         return lowered < min(LEAST_GAIN * growth, MOST_GAIN) * (before.bound - floor)
 
-    def reduced(
-        self, floor: float, pause: Pause | None, rounding: float | None
-    ) -> Diagram | None:
+    def reduced(self, floor: float, pause: Pause | None, rounding: float | None) -> Diagram | None:
         """Return the diagram without arcs of no use above ``floor``; None: nothing is above it."""
         return reduced(self.prices, floor, pause, rounding)
 
@@ -167,7 +165,12 @@ class Relaxation:
         return merge.rivals(prices, self.cluster, floor, limit, params, speaks)
 
     def merged(
-        self, one: int, other: int, floor: float, room: tuple[int, int], pause: Pause,
+        self,
+        one: int,
+        other: int,
+        floor: float,
+        room: tuple[int, int],
+        pause: Pause,
         rounding: float | None,
     ) -> Diagram | None:
         """Merge two machines, at the place of the first, and return the diagram there is then.
@@ -186,7 +189,7 @@ class Relaxation:
         if other < one:
             one, other = other, one  # arms first
         rest = np.delete(np.arange(len(self.machines)), [one, other])
-        outside = self._speaking()[rest].any(axis=0)
+        outside = np.atleast_1d(self._speaking()[rest].any(axis=0))
         labels = joint(prices.sharing, self.machines[one], self.machines[other], outside)
         if len(labels.machine.pulled) > MOST_LABELS:
             raise merge.TooLarge

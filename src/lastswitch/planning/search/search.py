@@ -472,7 +472,9 @@ class Search:
                 self.check()
                 return
             self._shrink(relaxation)
-            if self.model.shared is not None and relaxation.outgrew(before, self.floor_of(relaxation)):
+            if self.model.shared is not None and relaxation.outgrew(
+                before, self.floor_of(relaxation)
+            ):
                 relaxation.restore(before)
                 return
 

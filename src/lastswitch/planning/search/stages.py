@@ -110,13 +110,14 @@ def ready_to_grow() -> None:
 def ready_to_share() -> None:
     """Load what machines that share automata need."""
     from lastswitch.planning.diagrams.shared import ruled_model
-    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.planning.ruled_problem import RuledProblem
     from lastswitch.rules import apart
 
     announce("rules", advance_shared)
     model = ruled_model(RuledProblem(EXAMPLE, rules=[apart([0, 1], 2)], plays=(0, 1)))
     diagram = compact(model)
-    assert diagram is not None and model.shared is not None
+    assert diagram is not None
+    assert model.shared is not None
     sharing, machines = model.shared.sharing(model.length), model.shared.machines()
     relaxation = Relaxation(Prices(diagram, sharing=sharing), machines, model.alike)
     relaxation.prices.descend(0.0, 1)

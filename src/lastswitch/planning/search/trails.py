@@ -82,7 +82,7 @@ def regrets(prices: Prices, machine: int, slack: float, trail: Trail, bins: int)
     states = np.flatnonzero(trail.seen == machine)
     regret = -(trail.reached[states] + prices.worth[states])
     states, regret = states[regret < slack], regret[regret < slack]
-    rounds = d - np.searchsorted(m.hi[::-1], states, side="right")  # numbered from the last one back
+    rounds = d - np.searchsorted(m.hi[::-1], states, side="right")  # from the last one back
     steps = np.clip(bins * (regret / slack), 0, bins - 1).astype(np.int64)
     counts = np.bincount(bins * rounds + steps, minlength=(d + 1) * bins)
     return counts.reshape(d + 1, bins).astype(np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lastswitch.planning.ruled.counters import counters_of
+from lastswitch.rules.automata.counters import counters_of
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit

@@ -1,6 +1,6 @@
 """Rules without end: which plays keep the door open for ever, for those who choose as they go.
 
-A :class:`~lastswitch.planning.ruled.keeping.Keeper` knows what breaks a rule *now*. Who plays on
+A :class:`~lastswitch.rules.automata.keeping.Keeper` knows what breaks a rule *now*. Who plays on
 without a plan to the end must also not get into rounds from which some rule can no longer be kept:
 a window that asks for more plays than there are rounds left, say. So here every counter is a finite
 automaton without rounds (what it does in a round, beyond its first few, repeats with a period), and
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch.errors import InfeasibleError, RuleError, UndecidedError
-from lastswitch.planning.ruled.counters import Counter, counters_of
+from lastswitch.rules.automata.counters import Counter, counters_of
 from lastswitch.rules.records import Counting, Rule
 
 #: States of one counter, sets of arms that a round may play, joint memories looked at for safety.

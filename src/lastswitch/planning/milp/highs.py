@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.planning.programs import LinearProgram
+from lastswitch.planning.milp.programs import LinearProgram
 
 #: HiGHS' tightest safe tolerances: pays that differ by more than this are told apart.
 ACCURACY = 1e-9

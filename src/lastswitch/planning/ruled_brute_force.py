@@ -7,8 +7,8 @@ import math
 import time
 
 from lastswitch.errors import BlockError, PlanError
-from lastswitch.planning.ruled.playing import RoundsPlayed
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.playing import RoundsPlayed
+from lastswitch.planning.ruled_problem import RuledProblem
 
 #: More schedules than this would take hours.
 MOST_SCHEDULES = 5_000_000

@@ -1,7 +1,7 @@
 """Long blocks of few joint states: a best walk on their graph, exact whatever the length.
 
 What the certified solver builds grows with the length of the block; the graph of joint states does
-not, and its best walk repeats itself (:mod:`lastswitch.planning.walks`).
+not, and its best walk repeats itself (:mod:`lastswitch.planning.optima.walks`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from lastswitch.bandit import Bandit
 from lastswitch.blocks import block_pays
 from lastswitch.planning.clock import running
-from lastswitch.planning.joint_states import group_arms, joint_graph
+from lastswitch.planning.optima.joint_states import group_arms, joint_graph
 from lastswitch.planning.plan import Solution
 from lastswitch.states import as_start
 
@@ -58,7 +58,7 @@ def walked(
     arms = group_arms(some)
     if arms is None or math.prod(map(len, arms.machines)) > FEW:
         return None
-    from lastswitch.planning.walks import best_walk
+    from lastswitch.planning.optima.walks import best_walk
 
     walk = None
     with running(time_limit, None, "planning a long block") as whole:

@@ -11,12 +11,12 @@ import numpy as np
 from lastswitch.errors import PlanError
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, OutOfTime, interrupts
+from lastswitch.planning.diagrams.shared import all_counters, round_events
+from lastswitch.planning.diagrams.tables import tabulated
 from lastswitch.planning.plan import Plan
 from lastswitch.planning.reading import headline
-from lastswitch.planning.diagrams.shared import all_counters, round_events
-from lastswitch.planning.ruled.problem import RuledProblem
-from lastswitch.planning.diagrams.tables import tabulated
-from lastswitch.planning.ruled.solve import plan_of, solved
+from lastswitch.planning.ruled_problem import RuledProblem
+from lastswitch.planning.ruled_solve import plan_of, solved
 from lastswitch.rules import Rule, Violation, violations
 
 

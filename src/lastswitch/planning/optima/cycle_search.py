@@ -6,9 +6,10 @@ the arms before it are not used, and the certified solver does the rest, told of
 far, so that it looks for better ones only.
 
 Of many arms most can be left out at once. Let a pull cost λ, the price of the frequency bound
-(:mod:`lastswitch.planning.frequency`): a cycle that uses arm i pays no more than the bound less
-what the arm loses by having to play at least once in so many rounds. So a first cycle is planned
-with the arms that lose least, and every arm that loses more than it leaves to gain is dropped.
+(:mod:`~lastswitch.planning.optima.frequency`): a cycle that uses arm i pays no more than the bound
+less what the arm loses by having to play at least once in so many rounds. So a first cycle is
+planned with the arms that lose least, and every arm that loses more than it leaves to gain is
+dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from lastswitch._progress import Progress
 from lastswitch.blocks import cycle_reward
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, OutOfTime, interrupts
-from lastswitch.planning.frequency import frequencies
+from lastswitch.planning.optima.frequency import frequencies
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.terminal import Terminal
 
@@ -210,7 +211,7 @@ class _Search:
         for _ in range(SCOUT_BLOCKS):
             found = solve(problem, gap=SCOUT_GAP, time_limit=until.limit)
             until.forgive(found.loading)
-            block = [int(arm) for arm in found.block]
+            block = np.asarray(found.block).tolist()
             self.offer([users[arm] for arm in block])
             if found.interrupted:
                 raise KeyboardInterrupt  # the search as a whole was meant
@@ -250,7 +251,7 @@ class _Search:
         self.clock.forgive(found.loading)
         self.interrupted |= found.interrupted
         if len(found.block):
-            self.offer([users[arm] for arm in found.block])
+            self.offer([users[arm] for arm in np.asarray(found.block).tolist()])
         return found.bound
 
 

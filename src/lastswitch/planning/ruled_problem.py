@@ -16,8 +16,7 @@ from lastswitch.bandit import checked_plays, checked_rules, checked_silence
 from lastswitch.errors import BlockError, InputTypeError, ProblemError
 from lastswitch.planning._tables import checked_mask
 from lastswitch.planning.greedy import best_end, best_offers
-from lastswitch.planning.problem import BlockProblem, Pulled
-from lastswitch.planning.ruled.playing import (
+from lastswitch.planning.playing import (
     RoundsPlayed,
     as_rounds,
     block_pulls,
@@ -25,6 +24,7 @@ from lastswitch.planning.ruled.playing import (
     start_after,
     turn_pulls,
 )
+from lastswitch.planning.problem import BlockProblem, Pulled
 from lastswitch.rules.checking import PlayedRounds, check_rounds, violations
 from lastswitch.states import Start
 

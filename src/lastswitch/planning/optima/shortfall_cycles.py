@@ -1,9 +1,9 @@
 """The best average of many arms, without listing their joint states.
 
 To prove that no cycle averages more than L - δ, the frequency bound less some allowance, follow
-debts: what a schedule fell short by so far (:mod:`lastswitch.planning.shortfall`) less δ a round.
-A cycle whose mean shortfall is below δ has a round from which on its debt stays negative: the one
-after its debt was largest. So it is enough to follow the joint states that are reached from
+debts: what a schedule fell short by so far (:mod:`lastswitch.planning.optima.shortfall`) less δ a
+round. A cycle whose mean shortfall is below δ has a round from which on its debt stays negative:
+the one after its debt was largest. So it is enough to follow the joint states that are reached from
 anywhere with a negative debt, each with the least. If they come to an end, there is no such cycle:
 the least debts are potentials under which no move gains on δ. If a state is reached from itself
 with a lower debt, here is one.
@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from lastswitch.blocks import cycle_reward
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock
-from lastswitch.planning.joint_states import empty_index, lift_turns, with_room
-from lastswitch.planning.shortfall import Shortfalls
+from lastswitch.planning.optima.joint_states import empty_index, lift_turns, with_room
+from lastswitch.planning.optima.shortfall import Shortfalls
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
-    from lastswitch.planning.shortfall_kernel import Labels, Limits
+    from lastswitch.planning.optima.shortfall_kernel import Labels, Limits
 
 #: Arms moved between two looks at the clock: some hundredths of a second.
 SLICE = 200_000
@@ -69,8 +69,8 @@ class Followed:
     """
 
     def __init__(self, short: Shortfalls, origin: NDArray[np.int16], limits: Limits) -> None:
-        from lastswitch.planning.mean_cycle import index_states
-        from lastswitch.planning.shortfall_kernel import Labels
+        from lastswitch.planning.optima.mean_cycle import index_states
+        from lastswitch.planning.optima.shortfall_kernel import Labels
 
         self.short, self.limits = short, limits
         self.cycle: int | None = None
@@ -99,7 +99,7 @@ class Followed:
         ``known`` are the value and bound so far, for whoever listens.
         Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
         """
-        from lastswitch.planning.shortfall_kernel import DONE, FULL, spread
+        from lastswitch.planning.optima.shortfall_kernel import DONE, FULL, spread
 
         slice_ = max(1, SLICE // len(self.short.moves.at))
         while True:
@@ -118,7 +118,7 @@ class Followed:
 
     def _grow(self) -> None:
         """Make room for so many states more."""
-        from lastswitch.planning.mean_cycle import index_states
+        from lastswitch.planning.optima.mean_cycle import index_states
 
         old, (count, head, _, _) = self.labels, self.cursor.tolist()
         room = (MORE - 1) * len(old.debt)
@@ -176,9 +176,9 @@ def search_average(bandit: Bandit, short: Shortfalls, limit: int, clock: Clock) 
     Examples
     --------
     >>> import lastswitch as ls
-    >>> from lastswitch.planning.frequency import frequencies
-    >>> from lastswitch.planning.joint_states import group_arms
-    >>> from lastswitch.planning.shortfall import shortfalls
+    >>> from lastswitch.planning.optima.frequency import frequencies
+    >>> from lastswitch.planning.optima.joint_states import group_arms
+    >>> from lastswitch.planning.optima.shortfall import shortfalls
     >>> bandit = ls.instances.pinwheel([2, 3, 5])
     >>> short = shortfalls(group_arms(bandit), frequencies(bandit.curves), Clock(None))
     >>> found = search_average(bandit, short, 1000, Clock(None))
@@ -262,7 +262,7 @@ class _Search:
 
 def _negative(short: Shortfalls, target: float) -> Limits:
     """Return what follows negative debts, for cycles that average more than ``target``."""
-    from lastswitch.planning.shortfall_kernel import EPSILON, Limits
+    from lastswitch.planning.optima.shortfall_kernel import EPSILON, Limits
 
     nothing = np.empty((0, 0)), np.empty(0), np.empty(0)
     return Limits((short.most - target) / short.unit, -EPSILON, *nothing, -EPSILON)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from lastswitch.planning.certificate import Certificate
-from lastswitch.planning.fractions import LARGEST_DENOMINATOR
+from lastswitch.planning.optima.fractions import LARGEST_DENOMINATOR
 
 FORMAT = "lastswitch-optimum-2"
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch._kernels import jit
-from lastswitch.planning.mean_cycle import find_state, sort_part
+from lastswitch.planning.optima.mean_cycle import find_state, sort_part
 
 #: What :func:`spread` returns if it found no cycle: nothing is left, no room, or a slice is over.
 DONE, FULL, PAUSED = -1, -2, -3

@@ -6,10 +6,10 @@ the product of the arms' distinct states: a constant arm counts one, a curve fla
 plus its streak, a season of period p about p, and arms with equal curves are taken together.
 
 A small graph is listed and searched as a whole. Of a large one only the states are looked at that
-fall little short of what no policy can beat (:mod:`lastswitch.planning.shortfall`): that proves
-most optima of ten arms in milliseconds to seconds (``benchmarks/optima.py``). Where neither comes
-to an end in the time and memory given (``time_limit``, ``max_states``), the answer is the best
-schedule found under a proven bound, and says so (``optimal`` is False).
+fall little short of what no policy can beat (:mod:`lastswitch.planning.optima.shortfall`): that
+proves most optima of ten arms in milliseconds to seconds (``benchmarks/optima.py``). Where neither
+comes to an end in the time and memory given (``time_limit``, ``max_states``), the answer is the
+best schedule found under a proven bound, and says so (``optimal`` is False).
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from lastswitch.blocks import block_pays, cycle_reward
 from lastswitch.errors import PlanError
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, running
-from lastswitch.planning.fractions import (
+from lastswitch.planning.optima.fractions import (
     as_fraction,
     closed,
     cycle_fraction,
     total_fraction,
 )
-from lastswitch.planning.frequency import frequencies, total_bound
-from lastswitch.planning.joint_states import (
+from lastswitch.planning.optima.frequency import frequencies, total_bound
+from lastswitch.planning.optima.joint_states import (
     Arms,
     JointGraph,
     group_arms,
     joint_graph,
     recurrent_state,
 )
-from lastswitch.planning.optimum import Optimum
-from lastswitch.planning.shortfall import Shortfalls, shortfalls
-from lastswitch.planning.shortfall_cycles import Average, search_average
-from lastswitch.planning.shortfall_walks import Total, search_total
-from lastswitch.planning.walks import best_cycle_of, best_walk
+from lastswitch.planning.optima.optimum import Optimum
+from lastswitch.planning.optima.shortfall import Shortfalls, shortfalls
+from lastswitch.planning.optima.shortfall_cycles import Average, search_average
+from lastswitch.planning.optima.shortfall_walks import Total, search_total
+from lastswitch.planning.optima.walks import best_cycle_of, best_walk
 from lastswitch.states import Start, as_start
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def _searched_total(
 
 def _ruled_average(bandit: Bandit, limit: int, clock: Clock) -> Optimum:
     """Return the best average of a bandit with rules, silence or several plays."""
-    from lastswitch.planning.ruled.optima import ruled_average
+    from lastswitch.planning.optima.under_rules import ruled_average
 
     found = ruled_average(bandit, limit, _bounded(clock))
     return Optimum(
@@ -368,7 +368,7 @@ def _bounded(clock: Clock) -> Clock:
 
 def _long_cycle(bandit: Bandit, clock: Clock) -> tuple[int, ...]:
     """Return the best cycle found by planning cycles of growing length within the time."""
-    from lastswitch.planning.cycle_search import search_cycle
+    from lastswitch.planning.optima.cycle_search import search_cycle
 
     clock = _bounded(clock)
     best: tuple[int, ...] = ()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 from lastswitch.planning.clock import Clock
+from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -151,7 +151,7 @@ def joint_graph(
     Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
     """
     from lastswitch._kernels import announce
-    from lastswitch.planning.mean_cycle import expand, index_states
+    from lastswitch.planning.optima.mean_cycle import expand, index_states
 
     n_arms, room = len(arms.order), 1024
     if n_arms * min(n_arms, len(arms.pay)) > MOST_PER_STATE:

@@ -1,9 +1,9 @@
 """Kernels on the graph of joint states: list it, and find its best cycle.
 
-A joint state is one canonical state per arm (:mod:`lastswitch.planning.diagrams.arm_states`). Arms are
-ordered by *group*, a group holding the arms that behave alike, and inside a group the states are
-sorted: swapping two such arms changes nothing, so only the multiset counts. An edge plays one arm;
-its label says which group and in which state, which fixes what it pays.
+A joint state is one canonical state per arm (:mod:`lastswitch.planning.diagrams.arm_states`). Arms
+are ordered by *group*, a group holding the arms that behave alike, and inside a group the states
+are sorted: swapping two such arms changes nothing, so only the multiset counts. An edge plays one
+arm; its label says which group and in which state, which fixes what it pays.
 """
 
 from __future__ import annotations

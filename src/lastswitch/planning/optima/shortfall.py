@@ -1,12 +1,12 @@
 """What every move of an arm falls short of the frequency bound by.
 
 Let a pull cost λ, and let arm i alone average at most g_i with bias h_i
-(:mod:`lastswitch.planning.frequency`). Then a round of any schedule *falls short* of the frequency
-bound L = λ + Σ g_i by what its moves do: an arm that goes from s to s' falls short by
+(:mod:`lastswitch.planning.optima.frequency`). Then a round of any schedule *falls short* of the
+frequency bound L = λ + Σ g_i by what its moves do: an arm that goes from s to s' falls short by
 g_i + h_i(s) - h_i(s') less what it earns, which is never negative, and the average of a cycle is L
 less its mean shortfall. Of ten arms, most joint states can only be reached by falling short by
-much: so a search for a better average (:mod:`lastswitch.planning.shortfall_cycles`) or total
-(:mod:`lastswitch.planning.shortfall_walks`) meets few of them.
+much: so a search for a better average (:mod:`lastswitch.planning.optima.shortfall_cycles`) or total
+(:mod:`lastswitch.planning.optima.shortfall_walks`) meets few of them.
 
 A cycle has no first round, so a search for one must be able to begin anywhere. An arm not pulled
 so far is in a node of its own, which knows how long it has idled and charges what this costs at
@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.planning.diagrams.arm_states import ArmStates
 from lastswitch.planning.clock import Clock
-from lastswitch.planning.frequency import Frequencies
-from lastswitch.planning.joint_states import Arms
+from lastswitch.planning.diagrams.arm_states import ArmStates
+from lastswitch.planning.optima.frequency import Frequencies
+from lastswitch.planning.optima.joint_states import Arms
 
 if TYPE_CHECKING:
-    from lastswitch.planning.shortfall_kernel import Moves
+    from lastswitch.planning.optima.shortfall_kernel import Moves
 
 #: States of one arm; tables of nodes take the square of it.
 MOST_STATES = 4096
@@ -84,7 +84,7 @@ def shortfalls(arms: Arms, frequency: Frequencies, clock: Clock) -> Shortfalls |
 
     Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
     """
-    from lastswitch.planning.shortfall_kernel import Moves
+    from lastswitch.planning.optima.shortfall_kernel import Moves
 
     if int(frequency.sizes.max()) > MOST_STATES:
         return None

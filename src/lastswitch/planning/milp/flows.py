@@ -15,11 +15,11 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._progress import Progress, Report
-from lastswitch.planning._highs import Model as Highs
 from lastswitch.planning.diagrams.diagram import Diagram, Model
 from lastswitch.planning.diagrams.minimise import minimal
-from lastswitch.planning.programs import LinearProgram
-from lastswitch.planning.ruled.playing import RoundsPlayed
+from lastswitch.planning.milp.highs import Model as Highs
+from lastswitch.planning.milp.programs import LinearProgram
+from lastswitch.planning.playing import RoundsPlayed
 
 
 class Flow:
@@ -29,7 +29,7 @@ class Flow:
     --------
     >>> from lastswitch.planning.problem import BlockProblem
     >>> from lastswitch.planning.diagrams.shared import ruled_model
-    >>> from lastswitch.planning.ruled.problem import RuledProblem
+    >>> from lastswitch.planning.ruled_problem import RuledProblem
     >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
     >>> Flow(ruled_model(RuledProblem(block, plays=(0, 1)))).cost.shape
     (23,)
@@ -37,7 +37,8 @@ class Flow:
 
     def __init__(self, problem: Model) -> None:
         machines, shared = minimal(problem.arms), problem.shared
-        assert machines is not None and shared is not None
+        assert machines is not None
+        assert shared is not None
         self.problem, self.machines, self.shared = problem, machines, shared
         self.rows: list[IntArray] = []
         self.columns: list[IntArray] = []
@@ -197,7 +198,7 @@ def solve(
     >>> from lastswitch import rules as r
     >>> from lastswitch.planning.problem import BlockProblem
     >>> from lastswitch.planning.diagrams.shared import ruled_model
-    >>> from lastswitch.planning.ruled.problem import RuledProblem
+    >>> from lastswitch.planning.ruled_problem import RuledProblem
     >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
     >>> solve(ruled_model(RuledProblem(block, rules=[r.never(1, [1])], plays=(0, 1))))[0]
     ((0,), (), (0,))

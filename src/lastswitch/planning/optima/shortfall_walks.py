@@ -1,7 +1,7 @@
 """The best total of many arms over a long horizon, without listing their joint states.
 
-With debts as for cycles (:mod:`lastswitch.planning.shortfall_cycles`), a proven average b = L - δ
-and H the sum of the arms' biases, a schedule of T rounds from x to y earns
+With debts as for cycles (:mod:`lastswitch.planning.optima.shortfall_cycles`), a proven average b =
+L - δ and H the sum of the arms' biases, a schedule of T rounds from x to y earns
 
     b·T + H(x) - Q,   where Q = its debt, all shortfalls less δ a round, + H(y).
 
@@ -15,7 +15,7 @@ the joint state u, whenever. What is still to come from u on is worth at least
 
 A state for which D and the less of these exceed some Q cannot be visited by a schedule better
 than Q: the others are few, they are listed with the moves between them, and the best walk among
-them (:mod:`lastswitch.planning.walks`) is the best of all if its own Q is no larger.
+them (:mod:`lastswitch.planning.optima.walks`) is the best of all if its own Q is no larger.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from lastswitch._arrays import BoolArray, FloatArray, IntArray
 from lastswitch.blocks import block_pays
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock
-from lastswitch.planning.joint_states import JointGraph
+from lastswitch.planning.optima.joint_states import JointGraph
+from lastswitch.planning.optima.shortfall import MOST_STATES, Shortfalls
+from lastswitch.planning.optima.shortfall_cycles import SLICE, Average, Followed
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.shortfall import MOST_STATES, Shortfalls
-from lastswitch.planning.shortfall_cycles import SLICE, Average, Followed
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
-    from lastswitch.planning.shortfall_kernel import Limits
+    from lastswitch.planning.optima.shortfall_kernel import Limits
 
 #: Rounds of the block that ends a schedule, and what share of the time, and seconds, its
 #: bound may take.
@@ -86,10 +86,10 @@ def search_total(
     Examples
     --------
     >>> import lastswitch as ls
-    >>> from lastswitch.planning.frequency import frequencies
-    >>> from lastswitch.planning.joint_states import group_arms
-    >>> from lastswitch.planning.shortfall import shortfalls
-    >>> from lastswitch.planning.shortfall_cycles import search_average
+    >>> from lastswitch.planning.optima.frequency import frequencies
+    >>> from lastswitch.planning.optima.joint_states import group_arms
+    >>> from lastswitch.planning.optima.shortfall import shortfalls
+    >>> from lastswitch.planning.optima.shortfall_cycles import search_average
     >>> bandit, clock = ls.instances.pinwheel([2, 3, 5]), Clock(None)
     >>> short = shortfalls(group_arms(bandit), frequencies(bandit.curves), clock)
     >>> average = search_average(bandit, short, 1000, clock)
@@ -245,7 +245,7 @@ class _Search:
 
     def walk(self, plays: _Plays | None, most: float, clock: Clock) -> tuple[float, bool]:
         """Find the best schedule among these plays; return a bound, and whether there is one."""
-        from lastswitch.planning.walks import best_walk
+        from lastswitch.planning.optima.walks import best_walk
 
         if plays is None:
             return -math.inf, False
@@ -271,7 +271,7 @@ class _Search:
 
     def limits(self, worst: float, least: float, ends: FloatArray, late: FloatArray) -> Limits:
         """Return which states a schedule with a Q below ``worst`` can visit."""
-        from lastswitch.planning.shortfall_kernel import Limits
+        from lastswitch.planning.optima.shortfall_kernel import Limits
 
         most, late_debt = worst - least, worst - ends[:-1]
         late_most: FloatArray = worst + self.allowance * np.arange(END_ROUNDS, dtype=np.float64)
@@ -331,7 +331,7 @@ class _Plays(NamedTuple):
         With m rounds to go a state adds at least what its plays do and what then comes with one
         round less; with END_ROUNDS or more, with any number less.
         """
-        from lastswitch.planning.shortfall_kernel import one_more_round
+        from lastswitch.planning.optima.shortfall_kernel import one_more_round
 
         edges = (self.first, self.target, self.owed)
         at_least, to_come = worth.copy(), worth
@@ -366,7 +366,7 @@ class _Plays(NamedTuple):
 
 def _plays(followed: Followed, clock: Clock) -> _Plays:
     """Return the states followed and the plays between them."""
-    from lastswitch.planning.shortfall_kernel import plays_between
+    from lastswitch.planning.optima.shortfall_kernel import plays_between
 
     count, n_arms = len(followed), len(followed.short.moves.at)
     first, plays = np.zeros(count + 1, dtype=np.int64), 0

@@ -21,15 +21,16 @@ from lastswitch.errors import (
     RuleError,
     UndecidedError,
 )
+from lastswitch.planning import ruled_brute_force as brute_force
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.certified import solve_model
 from lastswitch.planning.clock import Clock, OutOfTime
 from lastswitch.planning.diagrams.shared import ruled_model
-from lastswitch.planning.frequency import places_bound
+from lastswitch.planning.milp import flows as ilp
+from lastswitch.planning.optima.frequency import places_bound
 from lastswitch.planning.plan import Plan, Solution
-from lastswitch.planning.ruled import brute_force, ilp
-from lastswitch.planning.ruled.playing import RoundsPlayed
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.playing import RoundsPlayed
+from lastswitch.planning.ruled_problem import RuledProblem
 from lastswitch.planning.search import stages
 from lastswitch.planning.search.incumbent import ROUNDING
 from lastswitch.planning.solve import ACCURACY, VISIBLE, owned_up
@@ -88,7 +89,7 @@ def _undecided(seconds: float) -> UndecidedError:
 
 
 def _infeasible(problem: RuledProblem, time_limit: float | None) -> InfeasibleError:
-    from lastswitch.planning.ruled.conflicts import conflict
+    from lastswitch.planning.conflicts import conflict
 
     found = conflict(problem, time_limit)
     return InfeasibleError(str(found), found.rules)

@@ -12,7 +12,7 @@ from lastswitch.planning.certified import feasible, solve_model
 from lastswitch.planning.clock import Clock, OutOfTime
 from lastswitch.planning.diagrams.shared import ruled_model
 from lastswitch.planning.plan import Solution
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 from lastswitch.rules import Rule
 
 #: Seconds for looking at what dropping a rule would allow, where there is no other limit.

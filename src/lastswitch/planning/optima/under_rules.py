@@ -16,13 +16,13 @@ import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.errors import InfeasibleError, RuleError, UndecidedError
-from lastswitch.planning.diagrams.arm_states import arm_states
 from lastswitch.planning.clock import OutOfTime
-from lastswitch.planning.frequency import places_bound
-from lastswitch.planning.ruled.counters import Counter, counters_of
-from lastswitch.planning.ruled.playing import RoundsPlayed, turn_pulls
-from lastswitch.planning.ruled.solve import best_ruled_cycle, common_period
+from lastswitch.planning.diagrams.arm_states import arm_states
+from lastswitch.planning.optima.frequency import places_bound
+from lastswitch.planning.playing import RoundsPlayed, turn_pulls
+from lastswitch.planning.ruled_solve import best_ruled_cycle, common_period
 from lastswitch.rules import Counting, Rule, violations
+from lastswitch.rules.automata.counters import Counter, counters_of
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -199,7 +199,7 @@ def _alive(
 
 def _best(graph: Graph) -> tuple[RoundsPlayed, float]:
     """Return a best cycle, and a bound on the mean of every cycle."""
-    from lastswitch.planning.mean_cycle import bias_violation, howard
+    from lastswitch.planning.optima.mean_cycle import bias_violation, howard
 
     label = np.arange(len(graph.target), dtype=np.int32)
     arrays = (graph.first.astype(np.int64), graph.target.astype(np.int32), label, graph.pay)
@@ -220,7 +220,7 @@ def _best(graph: Graph) -> tuple[RoundsPlayed, float]:
 
 def _mean(bandit: Bandit, rules: list[Rule], rounds: RoundsPlayed) -> Fraction:
     """Return the mean of an endlessly repeated turn as an exact fraction."""
-    from lastswitch.planning.fractions import as_fraction
+    from lastswitch.planning.optima.fractions import as_fraction
 
     total = Fraction(0)
     for arm, curve in enumerate(bandit.curves):

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch._checks import check_bandit
-from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 from lastswitch.planning.clock import Clock, OutOfTime
+from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
@@ -168,7 +168,7 @@ class Frequencies:
 
     def alone(self, price: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return each kind's best mean at ``price``, its share of pulls, and every state's bias."""
-        from lastswitch.planning.mean_cycle import howard, part_gains
+        from lastswitch.planning.optima.mean_cycle import howard, part_gains
 
         weight = np.append((self.pay - price) / self.unit, 0.0)
         edges = (*self._edges, weight)
@@ -198,7 +198,7 @@ class Frequencies:
 
         A pull costs ``price``. The rounds begin after the first pull of a run and end with it.
         """
-        from lastswitch.planning.backward import best_used_totals
+        from lastswitch.planning.optima.backward import best_used_totals
 
         weight = self.pay - price
         for part in stretches(self.sizes * rounds):
@@ -278,7 +278,7 @@ def total_bound(bandit: Bandit, horizon: int, start: IntArray, clock: Clock) -> 
     >>> total_bound(bandit, 12, bandit.start(), Clock(None))
     9.0
     """
-    from lastswitch.planning.backward import best_alone_totals
+    from lastswitch.planning.optima.backward import best_alone_totals
 
     frequency = frequencies(bandit.curves)
     with clock.ending():

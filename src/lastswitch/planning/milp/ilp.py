@@ -1,7 +1,7 @@
 """The paper's integer program (Laforgue et al., 2022, Section 3 and Appendix B), through HiGHS.
 
 The programs themselves, and what had to be settled in them, are in
-:mod:`lastswitch.planning.programs`.
+:mod:`lastswitch.planning.milp.programs`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import time
 import numpy as np
 
 from lastswitch._arrays import FloatArray
-from lastswitch.planning._highs import Model
 from lastswitch.planning.greedy import greedy_block, plain_bound
+from lastswitch.planning.milp.highs import Model
+from lastswitch.planning.milp.programs import FIRST, REPEATED, RESTED, Form, Program, build_program
 from lastswitch.planning.plan import Solution, Tell
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.programs import FIRST, REPEATED, RESTED, Form, Program, build_program
 from lastswitch.states import moved
 
 

@@ -13,11 +13,11 @@ import time
 
 import numpy as np
 
-from lastswitch.planning._highs import Model
 from lastswitch.planning.greedy import admitted_arms, greedy_block, plain_bound
+from lastswitch.planning.milp.highs import Model
+from lastswitch.planning.milp.programs import Form, build_program
 from lastswitch.planning.plan import Solution, Tell
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.programs import Form, build_program
 
 
 def solve(

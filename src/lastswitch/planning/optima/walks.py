@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch.planning.clock import Clock, OutOfTime
-from lastswitch.planning.frequency import power_of_two
-from lastswitch.planning.joint_states import JointGraph, lift_cycle, lift_walk
+from lastswitch.planning.optima.frequency import power_of_two
+from lastswitch.planning.optima.joint_states import JointGraph, lift_cycle, lift_walk
 
 #: Policy iterations; a handful suffices, and the certificate does not rest on finishing.
 MAX_ITERATIONS = 1000
@@ -83,7 +83,7 @@ def best_cycle_of(graph: JointGraph, clock: Clock) -> tuple[tuple[int, ...], flo
 
 def _iterate(graph: JointGraph, clock: Clock) -> _Iterated:
     """Howard's policy iteration in slices, until done, out of time or interrupted."""
-    from lastswitch.planning.mean_cycle import evaluate, greedy_choice, improve, onto_cycle
+    from lastswitch.planning.optima.mean_cycle import evaluate, greedy_choice, improve, onto_cycle
 
     first, target, label, pay = graph.edges
     unit = power_of_two(float(pay.max()))
@@ -118,7 +118,7 @@ def _cycle(graph: JointGraph, state: int, choice: NDArray[np.int64]) -> list[int
 
 def _gain_bound(graph: JointGraph, found: _Iterated) -> float:
     """Return what no cycle's mean exceeds: the gain, plus what any edge beats it by."""
-    from lastswitch.planning.mean_cycle import bias_violation
+    from lastswitch.planning.optima.mean_cycle import bias_violation
 
     return found.mean + max(0.0, float(bias_violation(*graph.edges, found.mean, found.bias)))
 
@@ -138,7 +138,7 @@ def _finish(
     Only every so many rounds the values are kept; the choices between two of them are worked out
     again, one stretch at a time, so memory grows with the square root of the horizon.
     """
-    from lastswitch.planning.backward import walk_choices
+    from lastswitch.planning.optima.backward import walk_choices
 
     every = _spacing(horizon)
     kept = [np.zeros(len(graph))]
@@ -156,7 +156,7 @@ def _earlier(
     edges: Edges, values: NDArray[np.float64], trace: NDArray[np.float64], clock: Clock
 ) -> NDArray[np.float64]:
     """Return the values ``len(trace)`` rounds earlier; ``trace`` notes those of state 0."""
-    from lastswitch.planning.backward import backward_span
+    from lastswitch.planning.optima.backward import backward_span
 
     at_once = max(1, SLICE // len(edges[1]))
     for begin in range(0, len(trace), at_once):
@@ -169,7 +169,7 @@ def _choices(
     edges: Edges, values: NDArray[np.float64], rounds: int, clock: Clock
 ) -> NDArray[np.uint16]:
     """Return the choices of so many rounds before those with ``values``, the last round first."""
-    from lastswitch.planning.backward import backward_choices
+    from lastswitch.planning.optima.backward import backward_choices
 
     choices = np.empty((rounds, len(values)), dtype=np.uint16)
     at_once = max(1, SLICE // len(edges[1]))
@@ -214,7 +214,7 @@ def _settle(edges: Edges, period: int, horizon: int, clock: Clock) -> _Settled |
 
 def _walk_settled(graph: JointGraph, horizon: int, clock: Clock) -> Walk:
     """Return a best walk of a long horizon through the period in which values repeat."""
-    from lastswitch.planning.backward import walk_choices
+    from lastswitch.planning.optima.backward import walk_choices
 
     found = _iterate(graph, clock)
     period = len(_cycle(graph, found.state, found.choice))
