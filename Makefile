@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+LOWEST := .venv-lowest
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce studio test fuzz test-engines test-service lint format signatures bench docs clean
+.PHONY: help reproduce studio test fuzz test-bounds coverage test-lowest test-engines test-service lint format signatures bench docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -46,6 +47,14 @@ test: $(VENV)/.has-test  ## every test that needs no cluster engine
 
 fuzz: $(VENV)/.has-test  ## random problems against plain references, a minute for each kind
 	PYTHONPATH=tests $(BIN)/python -W ignore -m fuzz
+	LASTSWITCH_FUZZ=1000 $(BIN)/python -m pytest -q tests/test_fuzzed_files.py
+
+test-bounds: $(VENV)/.has-test  ## tests of all that is compiled, with every place checked
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup \
+		tests/planning tests/rules tests/learning tests/logs tests/cohorts tests/test_blocks.py
+
+coverage: $(VENV)/.has-test  ## make test, and which lines and branches it ran
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --cov
 
 test-engines: $(VENV)/.has-engines  ## tests on real Ray, Dask and Spark
 	$(BIN)/python -m pytest -q -m engines --disable-warnings tests
@@ -57,10 +66,19 @@ test-service: $(VENV)/.has-service  ## tests of the service on real PostgreSQL a
 		{ echo "Chromium is not there; get it with: apt-get install chromium"; exit 1; }
 	$(BIN)/python -m pytest -q -m service --disable-warnings tests/service
 
-lint: $(VENV)/.has-test  ## formatting, lint and types
+test-lowest:  ## the tests on the lowest versions we allow, in an environment of their own
+	@test -d $(LOWEST) || $(PYTHON) -m venv $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--only-binary :all: -c constraints-lowest.txt hatchling editables
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--only-binary :all: --no-build-isolation -c constraints-lowest.txt -e '.[test]'
+	$(LOWEST)/bin/python -m pytest -q -n 2 --dist loadgroup --disable-warnings
+
+lint: $(VENV)/.has-test  ## formatting, lint, types, and who imports whom
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(VENV)/.has-test  ## rewrite formatting and fixable lint
 	$(BIN)/ruff format .
@@ -76,5 +94,4 @@ docs: $(VENV)/.has-test $(VENV)/.has-docs  ## the documentation site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) site results .pytest_cache .mypy_cache .ruff_cache
-	find . -name '*.nb[ic]' -delete
+	rm -rf $(VENV) $(LOWEST) site results .pytest_cache .mypy_cache .ruff_cache

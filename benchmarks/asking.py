@@ -25,9 +25,9 @@ POLICIES: dict[str, Callable[[], ls.Policy]] = {
     "FixedCycle": lambda: ls.FixedCycle([0, 2, 2, 0, 1], 5, initial=-1),
     "UCB1": lambda: ls.learning.UCB1(5, initial=-1),
     "ThompsonSampling": lambda: ls.learning.ThompsonSampling(5, initial=-1),
-    "OracleGreedy": lambda: ls.OracleGreedy(FIVE),
+    "OracleGreedy": lambda: ls.learning.OracleGreedy(FIVE),
     "ISICombUCB1": lambda: ls.ISICombUCB1(5, 4, initial=-1),
-    "CombUCB1": lambda: ls.CombUCB1(5, 3, initial=-1),
+    "CombUCB1": lambda: ls.learning.CombUCB1(5, 3, initial=-1),
     "RotationUCB": lambda: ls.RotationUCB(5, initial=-1),
     "RotationUCB, KL-UCB": lambda: ls.RotationUCB(5, index="kl-ucb", initial=-1),
 }

@@ -44,7 +44,7 @@ def simulator(rounds: int) -> list[dict[str, Any]]:
     bandit = ls.instances.five_arms()
     policies: dict[str, Callable[[], ls.Policy]] = {
         "FixedCycle": lambda: ls.FixedCycle([0, 1, 2], 5, initial=-1),
-        "OracleGreedy": lambda: ls.OracleGreedy(bandit),
+        "OracleGreedy": lambda: ls.learning.OracleGreedy(bandit),
         "UCB1": lambda: UCB1(5, initial=-1),
         "ThompsonSampling": lambda: ThompsonSampling(5, initial=-1),
         "RAWUCB": lambda: RAWUCB(5, initial=-1),

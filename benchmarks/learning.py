@@ -71,7 +71,7 @@ POLICIES: Mapping[str, Factory] = {
         b.n_arms, index="empirical-bernstein", initial=b.initial, seed=s
     ),
     "ISICombUCB1": lambda b, T, s: ls.ISICombUCB1(b.n_arms, _block(b), initial=b.initial),
-    "CombUCB1": lambda b, T, s: ls.CombUCB1(b.n_arms, _block(b, 1), initial=b.initial),
+    "CombUCB1": lambda b, T, s: ls.learning.CombUCB1(b.n_arms, _block(b, 1), initial=b.initial),
     "Lookahead, 2 steps": lambda b, T, s: Lookahead(b.n_arms, initial=b.initial, seed=s),
     "ExploreThenCommit": lambda b, T, s: ExploreThenCommit(
         b.n_arms, T, runs=3, initial=b.initial, seed=s
@@ -79,7 +79,7 @@ POLICIES: Mapping[str, Factory] = {
     "UCB1": lambda b, T, s: UCB1(b.n_arms, initial=b.initial),
     "ThompsonSampling": lambda b, T, s: ThompsonSampling(b.n_arms, initial=b.initial, seed=s),
     "RAWUCB": lambda b, T, s: RAWUCB(b.n_arms, initial=b.initial),
-    "OracleGreedy (knows curves)": lambda b, T, s: ls.OracleGreedy(b, seed=s),
+    "OracleGreedy (knows curves)": lambda b, T, s: ls.learning.OracleGreedy(b, seed=s),
     "FrequencyPolicy (knows curves)": lambda b, T, s: FrequencyPolicy(b, runs=3, seed=s),
 }
 

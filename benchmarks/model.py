@@ -12,8 +12,9 @@ from time import process_time
 
 import numpy as np
 
-from lastswitch import Bandit, _block_reference, block_pays
+from lastswitch import Bandit, _block_reference
 from lastswitch._random import stream
+from lastswitch.blocks import block_pays
 from lastswitch.instances import five_arms, random_bandit
 
 #: What the kernel must do on one core, in rounds per second.

@@ -63,11 +63,11 @@ class Learner(NamedTuple):
 
 FIVE = (
     Learner("ISI", ls.ISICombUCB1, 4, code="1564 ± 4"),
-    Learner("CombUCB1", ls.CombUCB1, 3, code="761 ± 9"),
-    Learner("CS-worst", ls.CalibratedCombUCB1, 3, (0, 1, 2, 3, 4), "679 ± 6"),
-    Learner("CS-best", ls.CalibratedCombUCB1, 3, (4, 3, 2, 1, 0), "1074 ± 7"),
+    Learner("CombUCB1", ls.learning.CombUCB1, 3, code="761 ± 9"),
+    Learner("CS-worst", ls.learning.CalibratedCombUCB1, 3, (0, 1, 2, 3, 4), "679 ± 6"),
+    Learner("CS-best", ls.learning.CalibratedCombUCB1, 3, (4, 3, 2, 1, 0), "1074 ± 7"),
 )
-TWO = (Learner("ISI", ls.ISICombUCB1, 11), Learner("CombUCB1", ls.CombUCB1, 10))
+TWO = (Learner("ISI", ls.ISICombUCB1, 11), Learner("CombUCB1", ls.learning.CombUCB1, 10))
 
 
 def changed(base: type[BlockUCB], changes: frozenset[str]) -> type[BlockUCB]:
@@ -91,7 +91,7 @@ def changed(base: type[BlockUCB], changes: frozenset[str]) -> type[BlockUCB]:
                 table = unvisited_first(self.table, self.length)
             return table - TIE * np.arange(self.n_arms)[:, None] if "refresh" in changes else table
 
-        def learn(self, pull: ls.Pull, reward: float, note: Any) -> None:
+        def learn(self, pull: ls.learning.Pull, reward: float, note: Any) -> None:
             """Learn, and refresh only what the code refreshes."""
             before = sum(self.estimates.counts) if "refresh" in changes else 0
             super().learn(pull, reward, note)
@@ -139,7 +139,7 @@ def table(bandit: ls.Bandit, horizon: int, runs: int, learners: tuple[Learner, .
     greedy = "778 ± 5" if bandit.n_arms == 5 else ""
 
     def oracle(seed: int) -> ls.Policy:
-        return ls.OracleGreedy(bandit, seed=seed)
+        return ls.learning.OracleGreedy(bandit, seed=seed)
 
     show(bandit, oracle, horizon, runs, ("greedy", "paper", greedy))
     for learner in learners:

@@ -41,7 +41,7 @@ def average(bandit: ls.Bandit, block: Sequence[int], horizon: int) -> float:
 
 def best_window(bandit: ls.Bandit, sequence: Sequence[int], size: int) -> list[int]:
     """Return the paper's B*: the ``size`` consecutive rounds of ``sequence`` that pay most."""
-    pays = ls.block_pays(bandit, sequence)
+    pays = ls.blocks.block_pays(bandit, sequence)
     sums = np.convolve(pays, np.ones(size), mode="valid")
     begin = int(np.argmax(sums))
     return list(sequence[begin : begin + size])

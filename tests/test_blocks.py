@@ -17,7 +17,7 @@ def test_the_kernel_plays_the_block_out(data, bandit):
     """Compiled pays equal the pays of moving every state round by round."""
     start, block = data.draw(states(bandit.n_arms)), data.draw(blocks(bandit.n_arms))
     expected = reference.pays_of_block(bandit, block, start.tolist())
-    assert ls.block_pays(bandit, block, start).tolist() == expected
+    assert ls.blocks.block_pays(bandit, block, start).tolist() == expected
 
 
 @given(data=st.data(), bandit=bandits())
@@ -25,7 +25,7 @@ def test_calibrated_rewards_agree_with_their_definition(data, bandit):
     """First plays pay nothing."""
     block = data.draw(blocks(bandit.n_arms))
     expected = reference.calibrated_reward(bandit, block)
-    assert ls.calibrated_reward(bandit, block) == pytest.approx(expected, abs=1e-12)
+    assert ls.blocks.calibrated_reward(bandit, block) == pytest.approx(expected, abs=1e-12)
 
 
 @given(data=st.data(), bandit=bandits())
@@ -54,7 +54,7 @@ def test_delays_agree_with_a_simulation_in_delays():
         tables = [rng.random(rng.integers(1, 7)).tolist() for _ in range(n_arms)]
         bandit = ls.Bandit([ls.Curve.from_delays(table) for table in tables], initial=-1)
         block = rng.integers(0, n_arms, rng.integers(1, 40)).tolist()
-        assert ls.block_pays(bandit, block).tolist() == pays_in_delays(tables, block)
+        assert ls.blocks.block_pays(bandit, block).tolist() == pays_in_delays(tables, block)
 
 
 @given(data=st.data(), bandit=bandits(constant_streaks=True))
@@ -103,7 +103,7 @@ def test_what_cannot_be_played_is_refused():
     with pytest.raises(BlockError, match="arm 2 does not exist"):
         ls.cycle_reward(bandit, [0, 2])
     with pytest.raises(InputTypeError, match="list of integers"):
-        ls.calibrated_reward(bandit, ["a"])
+        ls.blocks.calibrated_reward(bandit, ["a"])
     with pytest.raises(StateError, match="2 integer states, one per arm; got"):
         ls.block_reward(bandit, [0], start=[1, 1, 1])
 
@@ -116,4 +116,4 @@ def test_long_blocks_of_many_arms_agree_too():
     bandit = ls.Bandit([ls.Curve(*t, tail) for t, tail in zip(tables, tails, strict=True)])
     block = rng.integers(0, 20, 1000).tolist()
     expected = reference.pays_of_block(bandit, block, bandit.start().tolist())
-    assert ls.block_pays(bandit, block).tolist() == expected
+    assert ls.blocks.block_pays(bandit, block).tolist() == expected

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lastswitch as ls
+from lastswitch import Bandit, Curve
 from lastswitch.curves import Kind, Support, constant, periodic, recovering, satiating, spike, step
-from lastswitch.errors import CurveError, InputTypeError
+from lastswitch.errors import CurveError, InputTypeError, LastSwitchError
 from strategies import curves, pays, taus
 
 
@@ -189,3 +190,38 @@ def test_unsigned_states_are_read_like_any_other():
 def test_long_curves_print_short():
     """A curve of a hundred values fits on a line."""
     assert len(repr(ls.Curve(np.linspace(0, 1, 100), [0]))) < 120
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.5 + 0j],
+        np.array([0.5 + 0.1j]),
+        ["0.5"],
+        np.array(["0.5"], dtype=object),
+        np.array([0.5, "0.5"], dtype=object),
+        np.array([1j], dtype=object),
+        np.array([1, 1], dtype="m8[s]"),
+        np.array([1], dtype="M8[s]"),
+        np.ma.array([0.5, 0.5], mask=[False, True]),
+    ],
+)
+def test_what_is_no_number_is_no_pay(values):
+    """Complex numbers, text, dates and masked entries, whatever array they come in."""
+    for tables in ((values, [0.1]), ([0.5], values)):
+        with pytest.raises(CurveError, match="must be a list of numbers"):
+            Curve(*tables)
+        with pytest.raises(CurveError, match="must be a list of numbers"):
+            Bandit([tables])
+    plain = np.ma.array([0.5, 0.25], mask=False)
+    assert Curve(plain, [True]).rest == (0.5, 0.25)
+
+
+@pytest.mark.parametrize("given", [1 + 0j, "1", [1.5], np.ma.array([1, 2], mask=[True, False])])
+def test_a_bandit_starts_in_whole_states_only(given):
+    """The same of where its arms start, and of its other numbers."""
+    with pytest.raises(LastSwitchError):
+        Bandit([([0.5], [0.1])] * 2, initial=given)
+    for key in ("sigma", "silence"):
+        with pytest.raises(LastSwitchError):
+            Bandit([([0.5], [0.1])] * 2, **{key: given})

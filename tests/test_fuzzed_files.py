@@ -20,9 +20,8 @@ import pytest
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch._codec import array_digest, digest, to_text
-from lastswitch.calendar_files import load_calendar
 from lastswitch.errors import FileError, LastSwitchError
-from lastswitch.files import bandit_to_dict, to_toml
+from lastswitch.files import bandit_to_dict, load_calendar, to_toml
 
 TRIES = int(os.environ.get("LASTSWITCH_FUZZ", "25"))
 JUNK = [
@@ -124,7 +123,7 @@ def used(found):
     assert repr(found)
     if isinstance(found, ls.Comparison):
         assert str(found.table())
-    if isinstance(found, ls.CurveFit):
+    if isinstance(found, ls.logs.CurveFit):
         assert found.bandit.n_arms == len(found.arms)
     if isinstance(found, ls.Policy):
         with suppress(LastSwitchError):
@@ -228,6 +227,38 @@ def test_changed_values_are_told(saved):
     for _ in range(TRIES):
         file.write_bytes(restamped(rng, data))
         outcome(load, file)
+
+
+def test_one_function_loads_every_kind(saved, tmp_path):
+    """Whatever the file is called; what was cut is told as by the kind's own loader."""
+    kind, load, data, file = saved
+    file.write_bytes(data)
+    other = tmp_path / "some.file"
+    other.write_bytes(data)
+    if kind != "bandit":  # whose suffix says how it is written
+        assert type(ls.load(other)) is type(ls.load(file)) is type(load(file))
+    assert repr(ls.load(file)) == repr(load(file))
+    other.write_bytes(data[: len(data) // 2])
+    with pytest.raises(FileError, match=r"some\.file"):
+        ls.load(other)
+
+
+def test_what_nobody_saved_is_told(tmp_path):
+    """Other people's files, files for other programs, and none at all."""
+    for text, why in (
+        ("[1, 2]", "is not a file of lastswitch"),
+        ('{"format": "other/plan"}', "its format is 'other/plan'"),
+        ("no JSON", "is not JSON"),
+        ('{"format": "lastswitch/schedule"}', "is a saved schedule, which is written for other"),
+    ):
+        (tmp_path / "it.json").write_text(text)
+        with pytest.raises(FileError, match=why):
+            ls.load(tmp_path / "it.json")
+    for missing in (tmp_path / "none.json", tmp_path):
+        with pytest.raises(FileError):
+            ls.load(missing)
+    (tmp_path / "radio.toml").write_text("[[arms]]\nrest = [0.5]\nstreak = [0.1]\n")
+    assert ls.load(tmp_path / "radio.toml") == ls.Bandit([([0.5], [0.1])])
 
 
 def test_what_was_not_changed_loads(saved):

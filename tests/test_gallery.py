@@ -31,7 +31,7 @@ def test_the_best_rotation_earns_half_as_much_again_as_greed():
     """The gallery's text says so."""
     names = script("fatigue_and_recovery")
     bandit = names["MESSAGES"]
-    greed = ls.block_pays(bandit, names["greedy"](bandit, 2000)).mean()
+    greed = ls.blocks.block_pays(bandit, names["greedy"](bandit, 2000)).mean()
     assert ls.optimal_average(bandit).value / greed == pytest.approx(1.5, abs=0.05)
 
 

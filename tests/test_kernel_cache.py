@@ -22,7 +22,7 @@ PACKAGE = Path(_kernel_cache.__file__).parent
 PAYS = """
 import lastswitch as ls
 from lastswitch._block_kernel import pays_of_block
-pays = ls.block_pays(ls.instances.two_arms(), [0, 1, 0])
+pays = ls.blocks.block_pays(ls.instances.two_arms(), [0, 1, 0])
 print(sum(pays), sum(pays_of_block.stats.cache_hits.values()))
 """
 

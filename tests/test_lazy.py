@@ -49,6 +49,23 @@ def told_to_python(source, package):
     return named, modules
 
 
+def test_names_that_moved_work_and_say_where_they_are():
+    """Not listed any more, they come with a warning at the line that uses them."""
+    for name, home in {
+        "transition": "states",
+        "block_pays": "blocks",
+        "Anytime": "learning",
+    }.items():
+        moved = getattr(import_module(f"lastswitch.{home}"), name)
+        with pytest.warns(DeprecationWarning, match=rf"is now lastswitch\.{home}\.{name}") as told:
+            assert getattr(lastswitch, name) is moved
+        assert told[0].filename == __file__
+        assert name not in lastswitch.__all__
+        assert name not in dir(lastswitch)
+    with pytest.warns(DeprecationWarning, match="is now"):
+        exec("from lastswitch import trajectory")
+
+
 @pytest.mark.parametrize("package", LAZY)
 def test_python_and_type_checkers_are_told_the_same(package):
     """Each lazy package lists the same names, from the same modules, for both."""

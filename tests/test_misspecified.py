@@ -47,7 +47,7 @@ def test_the_states_do_not_tell_what_these_worlds_pay(name):
         state = world.start
         for arm in past:
             state = world.after(state, arm)
-        tau = ls.state_after([1] * world.n_arms, past)
+        tau = ls.states.state_after([1] * world.n_arms, past)
         for arm in range(world.n_arms):
             pays.setdefault((arm, int(tau[arm])), set()).add(round(world.mean(state, arm), 6))
     assert any(len(found) > 1 for found in pays.values())

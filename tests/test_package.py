@@ -1,9 +1,12 @@
 """The package as a whole: its names, its weight, what it stands on."""
 
 import inspect
+import re
 import subprocess
 import sys
+import tomllib
 from difflib import unified_diff
+from pathlib import Path
 
 import pytest
 
@@ -132,3 +135,23 @@ def test_a_name_no_file_can_have_is_refused(tmp_path, name):
     with pytest.raises(FileError, match="cannot write"):
         write_atomic(tmp_path / name, "text")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_lowest_versions_allowed_are_those_that_are_tested():
+    """Every bound of what the tests install is the version `make test-lowest` installs."""
+    root = Path(__file__).parent.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *extras["test"]]
+    for extra in ("frames", "gym", "logs", "serve"):
+        asked += extras[extra]
+    bounds = {}
+    for line in asked:
+        if found := re.match(r"([\w-]+)(\[\w+\])?>=([\w.]+)", line):
+            bounds[found[1]] = found[3]
+    pinned = dict(
+        line.split("==") for line in (root / "constraints-lowest.txt").read_text().splitlines()
+    )
+    assert bounds.keys() <= pinned.keys()
+    for name, bound in bounds.items():
+        assert re.fullmatch(rf"{re.escape(bound)}(\.0)*", pinned[name]), name

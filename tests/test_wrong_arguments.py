@@ -24,9 +24,9 @@ LOG = pyarrow.table({"subject": ["a"], "time": [1], "arm": ["x"], "reward": [1]}
 JUNK = [None, "", b"x", 2.5, float("nan"), -1, [[]], {"a": 1}, object(), np.array(3), np.array([])]
 
 CALLS: dict[str, Callable[[Any], object]] = {
-    "block_pays": lambda x: ls.block_pays(x, [0, 1]),
+    "block_pays": lambda x: ls.blocks.block_pays(x, [0, 1]),
     "block_reward": lambda x: ls.block_reward(x, [0, 1]),
-    "calibrated_reward": lambda x: ls.calibrated_reward(x, [0, 1]),
+    "calibrated_reward": lambda x: ls.blocks.calibrated_reward(x, [0, 1]),
     "cycle_reward": lambda x: ls.cycle_reward(x, [0, 1]),
     "average_bound": ls.average_bound,
     "plan_block": lambda x: ls.plan_block(x, 3),

@@ -34,15 +34,15 @@ def greedy_block(bandit: ls.Bandit, rounds: int) -> list[int]:
     state, played = bandit.start(), []
     for _ in range(10 * rounds):
         played.append(int(np.argmax(bandit.means(state))))
-        state = ls.transition(state, played[-1])
+        state = ls.states.transition(state, played[-1])
     return played[-rounds:]
 
 
 def draw_rows(axes: Axes, bandit: ls.Bandit, rows: dict[str, list[int]]) -> None:
     """Draw one calendar row per schedule, each round with its arm and its mean pay."""
     for height, (name, block) in enumerate(reversed(rows.items())):
-        settled = ls.state_after(bandit.start(), block * 3)
-        pays = ls.block_pays(bandit, block, settled)
+        settled = ls.states.state_after(bandit.start(), block * 3)
+        pays = ls.blocks.block_pays(bandit, block, settled)
         for t, (arm, pay) in enumerate(zip(block, pays, strict=True)):
             axes.add_patch(
                 Rectangle((t + 0.04, height + 0.12), 0.92, 0.6, color=colour(arm), alpha=0.88)

@@ -33,13 +33,13 @@ def greedy(bandit: ls.Bandit, rounds: int) -> list[int]:
     state, arms = bandit.start(), []
     for _ in range(rounds):
         arms.append(int(np.argmax(bandit.means(state))))
-        state = ls.transition(state, arms[-1])
+        state = ls.states.transition(state, arms[-1])
     return arms
 
 
 def timeline(axes, bandit: ls.Bandit, arms: list[int], start, title: str) -> None:
     """One square per round, on the row of the arm played; the fuller the better paid."""
-    pays = ls.block_pays(bandit, arms, start)
+    pays = ls.blocks.block_pays(bandit, arms, start)
     for time, (arm, pay) in enumerate(zip(arms, pays, strict=True), start=1):
         axes.bar(time, -0.86, 0.86, bottom=arm + 0.43, color=FAINT, alpha=0.7, lw=0)
         axes.bar(time, -0.86 * pay, 0.86, bottom=arm + 0.43, color=colour(arm), lw=0)
@@ -74,12 +74,12 @@ def draw(bandit: ls.Bandit) -> Figure:
     long_run = 2000
     averages = {
         "always the same": max(curve.streak[-1] for curve in bandit.curves),
-        "what pays most now": float(ls.block_pays(bandit, greedy(bandit, long_run)).mean()),
+        "what pays most now": float(ls.blocks.block_pays(bandit, greedy(bandit, long_run)).mean()),
         "taking turns": ls.cycle_reward(bandit, range(bandit.n_arms)) / bandit.n_arms,
         "best rotation": best.value,
     }
     rotation = np.resize(best.block, ROUNDS).tolist()
-    settled = ls.state_after(bandit.start(), best.block)  # the rotation has been running
+    settled = ls.states.state_after(bandit.start(), best.block)  # the rotation has been running
     with house_style():
         figure = Figure(figsize=(11, 7.6), layout="constrained")
         top, first, second = figure.subfigures(3, 1, height_ratios=[1.6, 0.8, 0.92])

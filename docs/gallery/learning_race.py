@@ -20,8 +20,8 @@ BANDIT = ls.instances.five_arms()
 LEARNERS = {
     "RotationUCB": ls.RotationUCB,
     "ISI-CombUCB1": partial(ls.ISICombUCB1, length=4),
-    "CombUCB1": partial(ls.CombUCB1, length=3),
-    "greedy, knowing all": ls.OracleGreedy,
+    "CombUCB1": partial(ls.learning.CombUCB1, length=3),
+    "greedy, knowing all": ls.learning.OracleGreedy,
 }
 #: Rounds shown of what each learner plays in the end: two turns of the best rotation.
 SHOWN = 18

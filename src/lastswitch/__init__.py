@@ -36,18 +36,17 @@ if TYPE_CHECKING:
         paper as paper,
         planning as planning,
         rules as rules,
+        schedules as schedules,
+        states as states,
         testing as testing,
     )
     from lastswitch._progress import Progress as Progress
     from lastswitch.bandit import Bandit as Bandit
     from lastswitch.blocks import (
-        block_pays as block_pays,
         block_reward as block_reward,
-        calibrated_reward as calibrated_reward,
         cycle_reward as cycle_reward,
     )
     from lastswitch.calendar import Calendar as Calendar
-    from lastswitch.calendar_files import load_calendar as load_calendar
     from lastswitch.cohorts import (
         Budget as Budget,
         CohortPlan as CohortPlan,
@@ -63,11 +62,12 @@ if TYPE_CHECKING:
         simulate as simulate,
     )
     from lastswitch.files import (
+        load as load,
         load_bandit as load_bandit,
+        load_calendar as load_calendar,
         load_plan as load_plan,
     )
     from lastswitch.learning import (
-        Anytime as Anytime,
         CalibratedCombUCB1 as CalibratedCombUCB1,
         CombUCB1 as CombUCB1,
         DoublePlayCombUCB1 as DoublePlayCombUCB1,
@@ -99,11 +99,7 @@ if TYPE_CHECKING:
     )
     from lastswitch.schedules import Schedule as Schedule
     from lastswitch.service.client import Client as Client
-    from lastswitch.states import (
-        state_after as state_after,
-        trajectory as trajectory,
-        transition as transition,
-    )
+    from lastswitch.warming import warm_up as warm_up
 else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
@@ -111,20 +107,16 @@ else:
             "_progress": ["Progress"],
             "bandit": ["Bandit"],
             "blocks": [
-                "block_pays",
                 "block_reward",
-                "calibrated_reward",
                 "cycle_reward",
             ],
             "calendar": ["Calendar"],
-            "calendar_files": ["load_calendar"],
             "cohorts": ["Budget", "CohortPlan", "plan_cohort"],
             "curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
-            "files": ["load_bandit", "load_plan"],
+            "files": ["load", "load_bandit", "load_calendar", "load_plan"],
             "learning": [
-                "Anytime",
                 "CalibratedCombUCB1",
                 "CombUCB1",
                 "DoublePlayCombUCB1",
@@ -151,7 +143,7 @@ else:
             ],
             "schedules": ["Schedule"],
             "service.client": ["Client"],
-            "states": ["state_after", "trajectory", "transition"],
+            "warming": ["warm_up"],
         },
         modules=[
             "blocks",
@@ -168,7 +160,14 @@ else:
             "paper",
             "planning",
             "rules",
+            "schedules",
+            "states",
             "testing",
         ],
         extras=["environment"],
+        moved={
+            "blocks": ["block_pays", "calibrated_reward"],
+            "learning": ["Anytime"],
+            "states": ["state_after", "trajectory", "transition"],
+        },
     )

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from lastswitch._spelling import spelled
 from lastswitch._suggest import suggestion
 from lastswitch.errors import (
     BanditError,
@@ -62,7 +63,7 @@ def check_unit(what: str, value: float) -> None:
     lastswitch.errors.CurveError: means[1] must lie in [0, 1], got 1.5.
     """
     if not (is_number(value) and 0.0 <= value <= 1.0):  # also refuses NaN
-        raise CurveError(f"{what} must lie in [0, 1], got {value!r}.")
+        raise CurveError(f"{spelled(what)} must lie in [0, 1], got {value!r}.", parameter=what)
 
 
 def check_whole(
@@ -82,9 +83,12 @@ def check_whole(
     """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not (whole and value >= least):
-        raise error(f"{what} must be a whole number of at least {least}, got {value!r}.")
+        raise error(
+            f"{spelled(what)} must be a whole number of at least {least}, got {value!r}.",
+            parameter=what,
+        )
     if most is not None and value > most:
-        raise error(f"{what} must be at most {most}, got {value!r}.")
+        raise error(f"{spelled(what)} must be at most {most}, got {value!r}.", parameter=what)
     return int(value)
 
 
@@ -98,7 +102,7 @@ def check_positive(what: str, value: float, error: type[LastSwitchError] = Polic
     lastswitch.errors.PolicyError: alpha must be positive, got -1.
     """
     if not (is_number(value) and 0 < value < np.inf):
-        raise error(f"{what} must be positive, got {value!r}.")
+        raise error(f"{spelled(what)} must be positive, got {value!r}.", parameter=what)
     return float(value)
 
 
@@ -112,10 +116,15 @@ def check_limits(gap: float, time_limit: float | None) -> None:
     lastswitch.errors.PlanError: time_limit must be positive seconds, got 0.0; None means none.
     """
     if not (is_number(gap) and gap >= 0):
-        raise PlanError(f"gap must be at least 0, got {gap!r}; 0.01 accepts a plan within 1 %.")
+        raise PlanError(
+            f"{spelled('gap')} must be at least 0, got {gap!r}; 0.01 accepts a plan within 1 %.",
+            parameter="gap",
+        )
     if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
         raise PlanError(
-            f"time_limit must be positive seconds, got {time_limit!r}; None means none."
+            f"{spelled('time_limit')} must be positive seconds, got {time_limit!r}; None means "
+            "none.",
+            parameter="time_limit",
         )
 
 
@@ -150,7 +159,7 @@ def check_list(what: str, value: Iterable[Any], each: str = "one entry per arm")
             return list(value)
         except TypeError:  # an array of no dimension says it can be iterated over
             pass
-    raise InputTypeError(f"{what} must be a list, {each}; got {value!r}.")
+    raise InputTypeError(f"{spelled(what)} must be a list, {each}; got {value!r}.", parameter=what)
 
 
 def check_choice(
@@ -166,7 +175,10 @@ def check_choice(
     """
     if not (isinstance(value, str) and value in known):
         hint = suggestion(value, known)
-        raise error(f"{what} must be one of {', '.join(known)}, got {value!r}{hint}.")
+        raise error(
+            f"{spelled(what)} must be one of {', '.join(known)}, got {value!r}{hint}.",
+            parameter=what,
+        )
 
 
 def check_flag(what: str, value: bool) -> None:
@@ -179,7 +191,9 @@ def check_flag(what: str, value: bool) -> None:
     lastswitch.errors.InputTypeError: streaks must be True or False, got 3.
     """
     if not isinstance(value, bool | np.bool_):
-        raise InputTypeError(f"{what} must be True or False, got {value!r}.")
+        raise InputTypeError(
+            f"{spelled(what)} must be True or False, got {value!r}.", parameter=what
+        )
 
 
 def check_path(value: str | PathLike[str]) -> Path:

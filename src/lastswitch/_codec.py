@@ -143,6 +143,31 @@ def unstamp(data: object, kind: str, version: int, where: str) -> dict[str, Any]
     return restored
 
 
+def kind_of(file: Path) -> str:
+    """Return what a file says it holds, such as ``"plan"``; ``"bandit"`` if it is not stamped."""
+    if file.suffix == ".toml":
+        return "bandit"
+    if _starts_as_archive(file):
+        arrays, where = read_arrays(file, "comparison or fit"), str(file)
+        with rebuilding(where):
+            head = arrays["head"].tobytes().decode() if "head" in arrays else str(arrays["header"])
+            data = parse_json(head, where)
+    else:
+        data = parse_json(read_text(file), str(file))
+    found = data.get("format", "lastswitch/bandit") if isinstance(data, Mapping) else None
+    if not (isinstance(found, str) and found.startswith("lastswitch/")):
+        raise FileError(f"{file} is not a file of lastswitch: its format is {shown(found)}.")
+    return found.partition("/")[2]
+
+
+def _starts_as_archive(file: Path) -> bool:
+    try:
+        with file.open("rb") as content:
+            return content.read(2) == b"PK"
+    except (OSError, ValueError):  # reading it as text will say why
+        return False
+
+
 def digest(content: object) -> str:
     """Return the SHA-256 of plain JSON values, whatever the order of their keys.
 
@@ -223,7 +248,8 @@ def unpack_array(data: Mapping[str, Any], where: str) -> np.ndarray[Any, Any]:
 def read_arrays(file: Path, kind: str) -> dict[str, np.ndarray[Any, Any]]:
     """Return every array of an NPZ file, which should be a saved ``kind``."""
     try:
-        with np.load(file, allow_pickle=False) as held:
+        # (NumPy leaves a file open that is no archive, if it opened it.)
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as held:
             return {name: held[name] for name in held.files}
     except FileNotFoundError as error:
         raise FileError(f"{file} does not exist; check the path.") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -13,6 +14,7 @@ def attach(
     homes: Mapping[str, Sequence[str]],
     modules: Sequence[str] = (),
     extras: Sequence[str] = (),
+    moved: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names load on use.
 
@@ -30,6 +32,9 @@ def attach(
     extras
         The same, for modules that need an optional dependency; ``dir`` leaves them out, since
         ``help`` loads what it lists.
+    moved
+        Which module holds which names that the package used to offer itself: they work, with a
+        ``DeprecationWarning`` that says where they are now.
 
     Examples
     --------
@@ -37,13 +42,23 @@ def attach(
     >>> get("states").__name__, names
     ('lastswitch.states', ['constant'])
     """
-    home = {name: f"{package}.{module}" for module, names in homes.items() for name in names}
+    home, left = (
+        {name: f"{package}.{module}" for module, names in told.items() for name in names}
+        for told in (homes, moved or {})
+    )
 
     def getattribute(name: str) -> Any:
         if name in home:
             value = getattr(import_module(home[name]), name)
         elif name in modules or name in extras:
             value = import_module(f"{package}.{name}")
+        elif name in left:
+            warnings.warn(
+                f"{package}.{name} is now {left[name]}.{name}; the old name will go.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            return getattr(import_module(left[name]), name)
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         setattr(sys.modules[package], name, value)  # the next use does not come here

@@ -87,6 +87,9 @@ def _bar(what: str) -> Iterator[Report]:
     )
 
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _nobody
+        return
     with Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -95,7 +98,6 @@ def _bar(what: str) -> Iterator[Report]:
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
     ) as bar:
         task = bar.add_task(what, total=None, state="")
         yield lambda now: bar.update(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lastswitch._arrays import FloatArray
-from lastswitch._checks import check_choice, check_flag, check_unit, check_whole
+from lastswitch._checks import check_choice, check_flag, check_unit, check_whole, is_number, shown
 from lastswitch.errors import CurveError, InputTypeError
 from lastswitch.states import Tau, as_array, check_reach, column
 
@@ -307,15 +307,16 @@ def _table(values: ArrayLike, side: str, sign: int) -> tuple[float, ...]:
     """Return ``values`` as a tuple of floats in [0, 1]; ``sign`` gives the tau an error names."""
     given = as_array(values)
     try:
-        # Text, complex numbers and None would be read as other numbers than they are.
-        if given.dtype.kind in "USc" or any(value is None for value in given.flat):
+        # Text, complex numbers, dates and None would be read as other numbers than they are.
+        kind = given.dtype.kind
+        if kind not in "biuf" and not (kind == "O" and all(map(is_number, given.flat))):
             raise TypeError
         array = given.astype(float)
     except (TypeError, ValueError) as error:
-        raise CurveError(f"{side} must be a list of numbers, got {values!r}.") from error
+        raise CurveError(f"{side} must be a list of numbers, got {shown(values)}.") from error
     if array.ndim != 1 or array.size == 0:
         raise CurveError(
-            f"{side} must be a list with at least one number, got {values!r}; "
+            f"{side} must be a list with at least one number, got {shown(values)}; "
             "for a pay that never changes give one number in a list, such as [0.3]."
         )
     for index, value in enumerate(array.tolist()):

@@ -6,6 +6,8 @@ can be caught. Messages say what was wrong, what was given, and what to do.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class LastSwitchError(Exception):
     """Base of every error this library raises on purpose.
@@ -17,7 +19,20 @@ class LastSwitchError(Exception):
     ... except LastSwitchError as error:
     ...     print(error)
     a block is a list of arms, at least one; got [].
+
+    An error about one parameter has its name as ``parameter``, however the message spells it.
+
+    >>> from lastswitch import fit_curves
+    >>> try:
+    ...     fit_curves("plays.csv", max_rest=0)
+    ... except LastSwitchError as error:
+    ...     print(error.parameter)
+    max_rest
     """
+
+    def __init__(self, message: str = "", *, parameter: str | None = None, **more: Any) -> None:
+        super().__init__(message, **more)
+        self.parameter = parameter if parameter is None or parameter.isidentifier() else None
 
 
 class CurveError(LastSwitchError, ValueError):
@@ -43,8 +58,10 @@ class ProblemError(LastSwitchError, ValueError):
 class InfeasibleError(ProblemError):
     """Rules that no schedule can keep; ``conflict`` is a smallest set that cannot hold together."""
 
-    def __init__(self, message: str, conflict: tuple[object, ...] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, conflict: tuple[object, ...] = (), *, parameter: str | None = None
+    ) -> None:
+        super().__init__(message, parameter=parameter)
         self.conflict = conflict
 
 
@@ -98,8 +115,14 @@ class ServiceError(LastSwitchError, ValueError):
     Of a request, ``problem`` is what the service answered (RFC 9457), and ``status`` its number.
     """
 
-    def __init__(self, message: str, problem: dict[str, object] | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str,
+        problem: dict[str, object] | None = None,
+        *,
+        parameter: str | None = None,
+    ) -> None:
+        super().__init__(message, parameter=parameter)
         self.problem = problem or {}
         status = self.problem.get("status", 0)
         self.status = status if isinstance(status, int) else 0

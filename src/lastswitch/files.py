@@ -45,20 +45,31 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping, Sequence
+from datetime import date
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_bandit, check_path, shown
-from lastswitch._codec import parse_json, parse_toml, read_text, save_json, unstamp
+from lastswitch._codec import (
+    LOADERS,
+    kind_of,
+    parse_json,
+    parse_toml,
+    read_text,
+    save_json,
+    unstamp,
+)
 from lastswitch._suggest import suggestion
 from lastswitch.bandit import Bandit
 from lastswitch.curves import SHAPES, Curve
-from lastswitch.errors import FileError, InputTypeError, LastSwitchError
+from lastswitch.errors import CalendarError, FileError, InputTypeError, LastSwitchError
 from lastswitch.instances import INSTANCES, instance
 
 if TYPE_CHECKING:
+    from lastswitch.calendar import Calendar
     from lastswitch.planning.plan import Plan
     from lastswitch.rules import Rule
 
@@ -81,6 +92,28 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
     "delays": ("delays", "tail"),
     "shape": ("shape",),  # and the parameters of that shape
 }
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read whatever was saved: a bandit, a plan, a policy, a comparison or a fit.
+
+    The stamp in the file says what it is, not the file's name; a file without one is a bandit
+    written by hand. Its calendar is read by :func:`lastswitch.load_calendar`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import lastswitch as ls
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = ls.plan_cycle(ls.instances.two_arms(), 2).save(f"{folder}/some.json")
+    ...     ls.load(file).optimal
+    True
+    """
+    file = check_path(path)
+    kind = kind_of(file)
+    if kind not in LOADERS:
+        raise FileError(f"{file} is a saved {kind}, which is written for other programs to read.")
+    return getattr(import_module("lastswitch"), LOADERS[kind].rpartition(".")[2])(file)
 
 
 def load_bandit(path: str | PathLike[str]) -> Bandit:
@@ -170,6 +203,58 @@ def load_plan(path: str | PathLike[str]) -> Plan:
         return Plan.from_dict(data)
     except FileError as error:
         raise FileError(f"{file}: {error}") from error
+
+
+def load_calendar(path: str | PathLike[str], start: str | date | None = None) -> Calendar | None:
+    r"""Read the ``[calendar]`` of a bandit's file; None if it has none.
+
+    Parameters
+    ----------
+    path
+        The file.
+    start
+        Where to begin, instead of what the file says; a file that says nothing needs it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> text = '[calendar]\nzone = "Europe/Rome"\nskip = "sat-sun"\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "radio.toml"
+    ...     _ = file.write_text(text)
+    ...     load_calendar(file, start="2024-06-03").skip
+    When('sat-sun')
+    """
+    from lastswitch.calendar import Calendar
+
+    table = calendar_table(path)
+    if table is None:
+        return None
+    given = {} if start is None else {"start": start}
+    try:
+        return Calendar.from_dict({**table, **given})
+    except (CalendarError, InputTypeError) as error:
+        raise FileError(f"{path}: [calendar]: {error}") from error
+
+
+def calendar_table(path: str | PathLike[str]) -> dict[str, Any] | None:
+    r"""Return the settings under ``[calendar]`` in a bandit's file; None if it has none.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "radio.toml"
+    ...     _ = file.write_text('[calendar]\nevery = "1h"\n')
+    ...     calendar_table(file)
+    {'every': '1h'}
+    """
+    file = check_path(path)
+    data = read_values(file)
+    table = data.get("calendar") if isinstance(data, Mapping) else None
+    if not (table is None or isinstance(table, Mapping)):
+        raise FileError(f"{file}: [calendar] must be a table of settings, got {shown(table)}.")
+    return None if table is None else dict(table)
 
 
 def bandit_to_dict(bandit: Bandit) -> dict[str, Any]:

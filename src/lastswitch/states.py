@@ -144,7 +144,13 @@ def state_after(start: ArrayLike, block: ArrayLike) -> IntArray:
 
 
 def as_array(values: ArrayLike) -> NDArray[Any]:
-    """Return ``values`` as an array; what has no rectangular shape becomes one of objects."""
+    """Return ``values`` as an array; what has no rectangular shape becomes one of objects.
+
+    So does an array with masked entries, which have no value: they are None, and no number.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        masked, values = np.ma.getmaskarray(values), np.array(values.data, dtype=object)
+        values[masked] = None
     try:
         return np.asarray(values)
     except ValueError:

@@ -35,7 +35,7 @@ def random_events(subjects: int, events: int, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def calendars(plan: ls.CohortPlan) -> dict[str, list[list[str | None]]]:
+def calendars(plan: ls.cohorts.CohortPlan) -> dict[str, list[list[str | None]]]:
     """Return, for every subject, the arms of each round."""
     found: dict[str, list[list[str | None]]] = {}
     for row in plan.to_arrow().to_pylist():

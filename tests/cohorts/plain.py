@@ -13,9 +13,9 @@ from collections.abc import Hashable
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
+from lastswitch.cohorts.options import Step
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Played, Respond, Response
-from lastswitch.cohorts.step import Step
 
 #: The best that can be had from a joint state on: priced, and the round's choice (None: nothing).
 _Best = tuple[float, tuple[int, ...] | None]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from cohorts.cohort_cases import random_case, single_problems
 from lastswitch import rules as r
-from lastswitch.cohorts import budgeted, looking
+from lastswitch.cohorts import budgeted, pricing
 from lastswitch.cohorts.budgets import Budget
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import used
@@ -224,7 +224,7 @@ def test_many_weights_are_bounded_by_chords(monkeypatch):
     standings, keys = crowd(problem, 200)
     weights = np.random.default_rng(2).uniform(0.5, 4.0, 200)
     few, _ = planned(problem, standings, keys, weights, gap=1e-5)
-    monkeypatch.setattr("lastswitch.cohorts.weights.MOST_LEVELS", 1000)
+    monkeypatch.setattr("lastswitch.cohorts.solving.MOST_LEVELS", 1000)
     all_of_them, batch = planned(problem, standings, keys, weights, gap=1e-5)
     assert few.value <= all_of_them.bound + 1e-9
     assert all_of_them.value <= few.bound + 1e-9
@@ -313,7 +313,7 @@ def test_progress_says_value_and_bound():
 def test_samples_change_neither_budgets_nor_bounds(monkeypatch):
     """Prices begun from a sample end within the same gap."""
     monkeypatch.setattr(budgeted, "SAMPLE", 400)
-    monkeypatch.setattr(looking, "FEW", 10)
+    monkeypatch.setattr(pricing, "FEW", 10)
     problem = CohortProblem(recovering(5), 4, budgets=Budget("everyone", 400))
     solution, _ = planned(problem, *crowd(problem, 1500))
     assert solution.gap <= 2e-3

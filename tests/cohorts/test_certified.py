@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cohorts.cohort_cases import random_case
 from cohorts.plain import Plain
 from lastswitch.cohorts.certified import Certified
-from lastswitch.cohorts.step import plan_worth
+from lastswitch.cohorts.options import plan_worth
 
 
 @given(st.integers(0, 2**32 - 1))

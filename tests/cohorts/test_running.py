@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from cohorts.edge_cases import JUNE, RADIO, random_states
 from lastswitch.cohorts import local
-from lastswitch.cohorts.job import Census, joined
-from lastswitch.cohorts.keys import keys_of, plain_key
+from lastswitch.cohorts.job import Census, joined, keys_of, plain_key
 from lastswitch.cohorts.local import work_folder
 from lastswitch.cohorts.roster import in_parts
 from lastswitch.errors import FileError

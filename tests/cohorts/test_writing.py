@@ -81,7 +81,7 @@ BAD = {
     "folder": ("nowhere/plans.csv", {}, FileError, "does not exist"),
     "word": ("plans.csv", {"form": "xlsx"}, FileError, "must be one of parquet, csv, ics"),
     "dates": ("feeds", {"form": "ics"}, CohortError, "feeds need dates"),
-    "taken": (".", {"form": "parquet"}, FileError, ""),
+    "taken": (".", {"form": "parquet"}, FileError, "folder"),
 }
 
 

@@ -14,7 +14,7 @@ TWO = ls.instances.two_arms()
 CYCLES = {
     "alternate": partial(ls.FixedCycle, [0, 1]),
     "first arm": partial(ls.FixedCycle, [0]),
-    "greedy": ls.OracleGreedy,
+    "greedy": ls.learning.OracleGreedy,
     "isi": partial(ls.ISICombUCB1, length=5),
     "rotation": ls.RotationUCB,
 }
@@ -67,7 +67,7 @@ def test_a_running_dask_cluster_is_used_and_left_running(found, tmp_path):
 
 def test_a_new_policy_leaves_the_others_alone(found):
     """A policy's numbers do not depend on who else runs, nor on the order."""
-    alone = quiet(TWO, {"greedy": ls.OracleGreedy}, horizon=120, runs=2, seed=5)
+    alone = quiet(TWO, {"greedy": ls.learning.OracleGreedy}, horizon=120, runs=2, seed=5)
     assert np.array_equal(
         alone.policies["greedy"].collected, found.policies["greedy"].collected[:2]
     )
@@ -192,6 +192,8 @@ def failing(seed, initial):
     """Build a policy that raises in some runs only."""
 
     class Sometimes(ls.FixedCycle):
+        store_key = 1
+
         def choose(self, track, allowed):
             if track.clock == 3 and seed % 2:
                 raise RuntimeError("out of ideas")
@@ -276,7 +278,7 @@ def test_a_factory_gets_what_it_names():
 
     build(factory, TWO, seed=9)
     assert seen == {"seed": 9, "bandit": TWO}
-    assert build(partial(ls.OracleGreedy, seed=3), TWO, seed=9).seed == 3
+    assert build(partial(ls.learning.OracleGreedy, seed=3), TWO, seed=9).seed == 3
 
 
 def test_an_instance_instead_of_a_factory_is_refused():

@@ -127,7 +127,7 @@ def test_an_arm_that_is_not_there_is_refused(arm):
 
     class Stray:
         def ask(self, subject=None):
-            return ls.Pull(0, arm, 1, subject)
+            return ls.learning.Pull(0, arm, 1, subject)
 
         def tell(self, pull_id, reward):
             raise AssertionError("nothing was played")

@@ -119,7 +119,7 @@ def test_more_runs_and_policies_reuse_what_is_there(tmp_path):
     """A larger sweep computes only what is new."""
     heard = []
     ls.compare(TWO, CYCLES, 50, 3, n_jobs=1, store=tmp_path, progress=False)
-    wider = CYCLES | {"greedy": ls.OracleGreedy}
+    wider = CYCLES | {"greedy": ls.learning.OracleGreedy}
     ls.compare(TWO, wider, 50, 4, n_jobs=1, store=tmp_path, progress=heard.append)
     assert (heard[0].done, heard[0].total) == (3 + 3 + 1, 4 * 3 + 1)
 

@@ -1,6 +1,5 @@
 """A store never serves another experiment's results: whatever can change a run is in its key."""
 
-import functools
 import os
 import subprocess
 import sys
@@ -13,13 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 import lastswitch as ls
 from lastswitch.errors import ExperimentError, LastSwitchWarning
-from lastswitch.experiments.identity import Untold, digest
 from lastswitch.learning.rotation_prior import Prior
 
 TWO = ls.instances.two_arms()
@@ -42,11 +37,12 @@ class Turns:
 
     def __init__(self, arms):
         self.arms, self.asked = arms, 0
+        self.store_key = [int(arm) for arm in arms]
 
     def ask(self, subject=None):
         """Return the next arm."""
         self.asked += 1
-        return ls.Pull(self.asked, self.arms[self.asked % len(self.arms)], 1, subject)
+        return ls.learning.Pull(self.asked, self.arms[self.asked % len(self.arms)], 1, subject)
 
     def tell(self, pull_id, reward):
         """Learn nothing."""
@@ -100,16 +96,12 @@ def test_what_is_the_same_is_not_run_again(change, tmp_path):
 
 MODULE = """
 import lastswitch as ls
-from helpers import first_arm
-SECOND = 1
-
+{helper}
 class Mine(ls.FixedCycle):
+    store_key = {key!r}
+
     def choose(self, track, allowed):
-        return first_arm() if track.clock % 2 else SECOND
-"""
-HELPERS = """
-def first_arm():
-    return 0  # the good one
+        return 0 if track.clock % {period} else 1
 """
 SCRIPT = """
 import sys
@@ -125,10 +117,9 @@ print(*found.arm_plays("mine").mean.tolist(), len(list(Path(sys.argv[1]).glob("t
 """
 
 
-def ran(folder, module, helpers):
+def ran(folder, key, period, helper=""):
     """Write a policy of the caller's own, run it on the store; return its plays and the files."""
-    (folder / "mine.py").write_text(module)
-    (folder / "helpers.py").write_text(helpers)
+    (folder / "mine.py").write_text(MODULE.format(key=key, period=period, helper=helper))
     (folder / "script.py").write_text(SCRIPT)
     command = [sys.executable, "-B", folder / "script.py", folder / "store"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
@@ -136,14 +127,112 @@ def ran(folder, module, helpers):
     return float(first), float(second), int(files)
 
 
-def test_an_edited_policy_is_run_again_and_an_edited_comment_is_not(tmp_path):
-    """Its own code, a constant it names, a helper it imports: each makes another policy."""
-    assert ran(tmp_path, MODULE, HELPERS) == (25, 25, 2)
-    assert ran(tmp_path, MODULE, HELPERS) == (25, 25, 2)
-    assert ran(tmp_path, MODULE + "# a comment\n", HELPERS) == (25, 25, 2)
-    assert ran(tmp_path, MODULE.replace("% 2", "% 5"), HELPERS) == (40, 10, 3)
-    assert ran(tmp_path, MODULE.replace("SECOND = 1", "SECOND = 0"), HELPERS) == (50, 0, 4)
-    assert ran(tmp_path, MODULE, HELPERS.replace("return 0", "return 1")) == (0, 50, 5)
+def test_a_class_of_one_s_own_is_told_by_the_key_it_names(tmp_path):
+    """A new key, another policy; the same key, the same, whatever was edited."""
+    assert ran(tmp_path, "one", 2) == (25, 25, 2)
+    assert ran(tmp_path, "one", 2, "# a comment") == (25, 25, 2)
+    assert ran(tmp_path, "one", 5) == (25, 25, 2)  # its word is taken
+    assert ran(tmp_path, "two", 5) == (40, 10, 3)
+
+
+class Keyless(ls.FixedCycle):
+    """A policy of the caller's own that names no key."""
+
+
+class Named(ls.FixedCycle):
+    """One that does."""
+
+    store_key = "1"
+
+
+class Timed(ls.ISICombUCB1):
+    """A policy of the caller's own that needs its horizon, and no key."""
+
+
+class NamedTimed(Timed):
+    """One with a key."""
+
+    store_key = 1
+
+
+def built_here(horizon):
+    """Build a policy: a function within a policy is no plain value."""
+    return ls.ISICombUCB1(2, horizon=horizon, initial=TWO.initial)
+
+
+class Odd(ls.FixedCycle):
+    """One whose key is no JSON value."""
+
+    store_key = 1j
+
+
+class Bare(Turns):
+    """Ask and tell, and no key."""
+
+    def __init__(self, arms):
+        super().__init__(arms)
+        del self.store_key
+
+
+def locked(initial, lock=threading.Lock()):  # noqa: B008
+    """Build a policy that holds a lock: what a factory itself is made of does not count."""
+    assert lock
+    return ls.FixedCycle([0, 1], initial=initial)
+
+
+@pytest.mark.parametrize(
+    ("factory", "doubt"),
+    [
+        (partial(Keyless, [0, 1]), "Keyless is a class of your own and has no store_key"),
+        (partial(Bare, [0, 1]), "Bare is a class of your own and has no store_key"),
+        (
+            partial(ls.Anytime, partial(Timed, 2, initial=TWO.initial)),
+            "Timed is a class of your own",
+        ),
+        (partial(Odd, [0, 1]), "the store_key of Odd is no JSON"),
+        (
+            partial(ls.Anytime, built_here),
+            "cannot be described",
+        ),
+    ],
+    ids=["policy", "stranger", "inner", "no JSON", "no plain value"],
+)
+def test_what_is_not_known_is_run_again_and_said(factory, doubt, tmp_path):
+    """Its runs are not kept, with a warning; the others' are; without a store nothing is said."""
+    policies = {"own": factory, "open": partial(ls.FixedCycle, [0, 1])}
+    for _ in range(2):
+        with pytest.warns(LastSwitchWarning, match=f"'own' are not kept .*{doubt}.*store_key"):
+            quiet(TWO, policies, store=tmp_path)
+    assert len(list(tmp_path.glob("tasks/*/*.json"))) == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quiet(TWO, policies)
+
+
+@pytest.mark.parametrize(
+    "factory",
+    [
+        partial(Named, [0, 1]),
+        partial(ls.Anytime, partial(NamedTimed, 2, initial=TWO.initial)),
+        locked,
+    ],
+    ids=["policy", "inner", "function"],
+)
+def test_what_is_known_is_kept(factory, tmp_path):
+    """A class that names its key, also within another, and any function that builds a policy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LastSwitchWarning)
+        quiet(TWO, {"it": factory}, store=tmp_path)
+    assert len(list(tmp_path.glob("tasks/*/*.json"))) == 3
+
+
+def test_two_classes_of_one_key_are_not_mistaken(tmp_path):
+    """The key is a class's own."""
+    other = type("Other", (Named,), {"choose": lambda self, track, allowed: 0})
+    assert both(partial(Named, [0, 1]), partial(other, [0, 1]), tmp_path) == [
+        alone(partial(Named, [0, 1])),
+        alone(partial(other, [0, 1])),
+    ]
 
 
 def test_a_changed_library_runs_everything_again(tmp_path, monkeypatch):
@@ -162,7 +251,7 @@ def test_the_library_s_digest_follows_its_sources(tmp_path):
     import shutil
 
     copied = shutil.copytree(Path(ls.__file__).parent, tmp_path / "lastswitch")
-    code = "from lastswitch.experiments.identity import library_digest; print(library_digest())"
+    code = "from lastswitch._sources import library_digest; print(library_digest())"
 
     def told():
         environment = os.environ | {"PYTHONPATH": str(tmp_path)}
@@ -177,24 +266,6 @@ def test_the_library_s_digest_follows_its_sources(tmp_path):
     assert told() == before
     (copied / "_block_kernel.py").open("a").write("\n# computed otherwise\n")
     assert told() != before
-
-
-def test_what_cannot_be_told_is_run_again_and_said(tmp_path):
-    """A policy that holds a lock: its runs are not kept, with a warning; the others' are."""
-    lock = threading.Lock()
-
-    def locked(initial):
-        assert lock
-        return ls.FixedCycle([0, 1], initial=initial)
-
-    policies = {"locked": locked, "open": partial(ls.FixedCycle, [0, 1])}
-    for _ in range(2):
-        with pytest.warns(LastSwitchWarning, match="'locked' are not kept .* holds a lock"):
-            quiet(TWO, policies, store=tmp_path)
-    assert len(list(tmp_path.glob("tasks/*/*.json"))) == 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        quiet(TWO, policies)  # without a store there is nothing to say
 
 
 @pytest.mark.parametrize(
@@ -266,87 +337,3 @@ def test_a_complete_store_may_be_read_only():
         for path in (folder / "store", *(folder / "store").rglob("*")):
             path.chmod(0o755)
         assert again.policies["it"].collected.tolist() == first.policies["it"].collected.tolist()
-
-
-VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text()
-    | st.binary()
-    | hnp.arrays(st.sampled_from([np.int64, np.float64]), hnp.array_shapes(max_dims=2, max_side=3)),
-    lambda parts: st.lists(parts) | st.dictionaries(st.text(), parts) | st.tuples(parts, parts),
-    max_leaves=8,
-)
-
-
-@given(VALUES, VALUES)
-def test_values_are_told_apart_by_their_content(one, other):
-    """A copy has the digest of its original; what is written differently has another."""
-    import copy
-
-    assert digest(one) == digest(copy.deepcopy(one))
-    assert (digest(one) == digest(other)) == same(one, other)
-
-
-def same(one, other):
-    """Compare by type and content, NaN with NaN."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, np.ndarray):
-        return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict):
-        return same(list(one.items()), list(other.items()))
-    return repr(one) == repr(other)
-
-
-def test_sets_are_told_in_any_order():
-    """The same members, put in otherwise, are the same set."""
-    names = [f"name {k}" for k in range(50)]
-    backwards = set()
-    for name in reversed(names):
-        backwards.add(name)
-    assert digest(set(names)) == digest(backwards)
-    assert digest(set(names)) != digest(set(names[1:]))
-
-
-def test_what_leads_back_to_itself_is_told():
-    """A list that holds itself, and functions that call one another, come to an end."""
-    ring = [1]
-    ring.append(ring)
-    other = [2]
-    other.append(other)
-    assert digest(ring) != digest(other)
-
-    def even(n):
-        return n == 0 or odd(n - 1)
-
-    def odd(n):
-        return n != 0 and even(n - 1)
-
-    assert digest(even) != digest(odd)
-
-
-def test_a_cached_function_is_told_by_what_it_computes():
-    """The wrapper alone would make all of them alike."""
-    one, two = (functools.cache(part) for part in (lambda n: n + 1, lambda n: n + 2))
-    assert digest(one) != digest(two)
-
-
-def test_a_borrowed_name_is_not_taken_for_the_thing():
-    """Decorators lend their product the name and module of a function of this library."""
-    one, two = (functools.wraps(ls.simulate)(part) for part in (lambda n: n + 1, lambda n: n + 2))
-    assert one.__module__ == two.__module__ == ls.simulate.__module__
-    assert digest(one) != digest(two)
-    assert digest(one) != digest(ls.simulate)
-
-
-def test_what_has_no_content_is_untold():
-    """Locks, generators and files."""
-    with open(os.devnull) as file:
-        for thing in (threading.Lock(), (n for n in range(3)), file):
-            with pytest.raises(Untold):
-                digest([thing])

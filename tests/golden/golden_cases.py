@@ -129,7 +129,7 @@ def optima() -> Iterator[Case]:
 LEARNERS: dict[str, Callable[[int, int], Any]] = {
     "RotationUCB": lambda n, seed: ls.RotationUCB(n),
     "ISICombUCB1": lambda n, seed: ls.ISICombUCB1(n, length=4),
-    "CombUCB1": lambda n, seed: ls.CombUCB1(n, length=3),
+    "CombUCB1": lambda n, seed: ls.learning.CombUCB1(n, length=3),
     "RAWUCB": lambda n, seed: ls.learning.RAWUCB(n),
     "UCB1": lambda n, seed: ls.learning.UCB1(n),
 }
@@ -145,7 +145,7 @@ def played(bandit: ls.Bandit, make: Callable[[int, int], Any], rounds: int) -> d
         reward = float(rng.random() < bandit.curves[pull.arm](int(states[pull.arm])))
         policy.tell(pull.id, reward)
         arms.append(pull.arm)
-        states = ls.transition(states, pull.arm)
+        states = ls.states.transition(states, pull.arm)
         earned += reward
     return {"arms": digest(arms), "earned": earned}
 

@@ -212,7 +212,9 @@ def test_lookahead_sees_what_greedy_does_not(method):
     """Two steps ahead earn more on the five arms than the greedy oracle ever does."""
     bandit = five_arms()
     policy = Lookahead(5, steps=3, depth=12, method=method, noise=0.3, initial=-1)
-    assert average(bandit, policy, 2500) > 1.5 * average(bandit, ls.OracleGreedy(bandit), 2500)
+    assert average(bandit, policy, 2500) > 1.5 * average(
+        bandit, ls.learning.OracleGreedy(bandit), 2500
+    )
 
 
 @pytest.mark.parametrize(

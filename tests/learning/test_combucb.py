@@ -149,7 +149,7 @@ def test_combucb1_plans_from_the_running_state(seed):
             unseen, total, now = 0, 0.0, state
             for arm in arms:
                 seen = rewards.get((arm, min(delay(int(now[arm])), 3)))
-                now = ls.transition(now, arm)
+                now = ls.states.transition(now, arm)
                 if seen is None:
                     unseen += 1
                 else:
@@ -160,7 +160,7 @@ def test_combucb1_plans_from_the_running_state(seed):
         assert value(arms) == max(map(value, product(range(3), repeat=3)))
         for pull, reward in block:
             rewards.setdefault((pull.arm, min(delay(pull.tau), 3)), []).append(reward)
-            state = ls.transition(state, pull.arm)
+            state = ls.states.transition(state, pull.arm)
 
 
 def test_calibration_comes_before_every_block_and_teaches_nothing():
@@ -195,11 +195,11 @@ def test_double_play_repeats_the_best_cycle_and_learns_from_the_second(seed, str
 
         def value(block, t=t):
             endless = len(set(block)) == 1
-            state = ls.state_after([1, 1], block)
+            state = ls.states.state_after([1, 1], block)
             unseen, total = 0, 0.0
             for arm in block:
                 seen = rewards.get((arm, key(-9 if endless else int(state[arm]))))
-                state = ls.transition(state, arm)
+                state = ls.states.transition(state, arm)
                 if seen is None:
                     unseen += 1
                 else:

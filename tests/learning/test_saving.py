@@ -212,9 +212,9 @@ MUTATED = {
     "FixedCycle": lambda: FixedCycle([0, 1, 2]),
     "OracleGreedy": lambda: OracleGreedy(FIVE),
     "ISICombUCB1": lambda: ISICombUCB1(3, 3),
-    "CombUCB1": lambda: ls.CombUCB1(3, 2, streaks=True),
-    "CalibratedCombUCB1": lambda: ls.CalibratedCombUCB1(3, 2),
-    "DoublePlayCombUCB1": lambda: ls.DoublePlayCombUCB1(3, 2),
+    "CombUCB1": lambda: ls.learning.CombUCB1(3, 2, streaks=True),
+    "CalibratedCombUCB1": lambda: ls.learning.CalibratedCombUCB1(3, 2),
+    "DoublePlayCombUCB1": lambda: ls.learning.DoublePlayCombUCB1(3, 2),
     "Anytime": lambda: Anytime(partial(ISICombUCB1, 3), first=8),
     "RotationUCB": lambda: ls.RotationUCB(3, depth=3, max_depth=5, lookahead=5, width=4),
     "RotationUCB, prior": lambda: ls.RotationUCB(

@@ -8,8 +8,8 @@ import pytest
 
 import lastswitch as ls
 from lastswitch.logs import fit_curves, predicted_gain, simulate, support
+from lastswitch.logs.predict import Readings, log_worth
 from lastswitch.logs.worlds import coin_fit, coin_flips
-from lastswitch.logs.worths import Readings, log_worth
 
 TRUTH = ls.Bandit([([0.2, 0.8], [0.1]), ([0.4], [0.4])], names=["jazz", "talk"])
 

@@ -10,7 +10,7 @@ import pytest
 import lastswitch as ls
 from lastswitch.cli import main
 from lastswitch.logs import CAUTION, fit_curves, predicted_gain, simulate
-from lastswitch.logs.page import page
+from lastswitch.logs.outputs import page
 
 TRUTH = ls.Bandit(
     [ls.curves.recovering(0.8, 4), ls.curves.constant(0.3)], names=["<b>jazz</b>", "talk/live"]
@@ -51,7 +51,7 @@ def test_the_fit_lies_beside_the_bandit_for_predicted_gains(fit, files):
 
 def test_the_table_has_a_row_for_every_state(fit, files):
     """Names, states and counts are in the CSV."""
-    rows = list(csv.DictReader(files["radio.states.csv"].open()))
+    rows = list(csv.DictReader(files["radio.states.csv"].read_text().splitlines()))
     assert sum(int(row["events"]) for row in rows) == fit.counts.events.sum()
     assert {row["arm"] for row in rows} == set(TRUTH.names)
     assert [row["tau"] for row in rows if row["tau"] == "first"] == ["first"] * 2

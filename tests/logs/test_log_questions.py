@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import lastswitch as ls
 from lastswitch.logs import CAUTION, fit_curves, simulate
+from lastswitch.logs.periods import find_period
 
 SHAPES = {
     "recovering": ls.curves.recovering(0.8, 5),
@@ -60,6 +62,29 @@ def test_a_season_whose_low_points_come_first_is_found():
 def test_rises_steps_and_single_peaks_are_no_periods(answers, shape):
     """A pattern must repeat to be a period."""
     assert answers[shape][2].answer == "no"
+
+
+def test_a_single_peak_is_no_period_whatever_echoes_it():
+    """Of a peak at 3, the rest at 13 happens to lie a little high; a season has a second peak."""
+    errors = np.array(
+        [
+            *(0.0079, 0.0086, 0.0133, 0.0097, 0.0114, 0.0126, 0.0148, 0.016, 0.0159, 0.0198),
+            *(0.0228, 0.022, 0.0324, 0.0276, 0.0343, 0.0354, 0.0558, 0.0563, 0.0405, 0.0597),
+        ]
+    )
+    spike = np.array(
+        [
+            *(0.1098, 0.096, 0.7144, 0.0762, 0.0948, 0.0988, 0.1056, 0.1015, 0.0963, 0.1166),
+            *(0.1105, 0.0475, 0.1364, 0.1138, 0.1134, 0.1145, 0.1562, 0.1126, 0.0901, 0.0991),
+        ]
+    )
+    pulls = np.random.default_rng(0).standard_normal((200, 20))
+    pulls *= errors / np.sqrt(np.sum(pulls**2, axis=0))
+    beat = find_period(spike, pulls, 0.95, "spike")
+    assert beat is None or beat.p_value > 0.05
+    spike[12] = 0.7
+    season = find_period(spike, pulls, 0.95, "season")
+    assert (season.period, season.peak, season.p_value < 1e-6) == (10, 3, True)
 
 
 def test_recovery_says_how_long_it_takes(answers):

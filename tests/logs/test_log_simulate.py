@@ -20,7 +20,7 @@ def test_rewards_follow_the_states_of_a_replay():
         state = tau.setdefault(who, TRUTH.start())
         number = TRUTH.index(arm)
         assert paid == pytest.approx(TRUTH.mean(number, int(state[number])))
-        tau[who] = ls.transition(state, number)
+        tau[who] = ls.states.transition(state, number)
 
 
 def test_idle_days_leave_no_event_and_rest_everyone():

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.errors import CalendarError, LogError
-from lastswitch.logs.reading import log_rules, read_log
-from lastswitch.logs.source import Columns, open_log
+from lastswitch.logs.reading import EventLog
 from log_replay import replay_by_clock
 
 #: The Friday before summer time begins in Rome.
@@ -34,9 +33,8 @@ def log_of(rows):
 
 def engine_states(log, **clock):
     """Return (subject, arm, tau) of every play by the engine, in the order of the rounds."""
-    rules = log_rules(Columns("subject", "time", "arm", "reward"), **clock)
-    with open_log(log) as source:
-        table = source.connection.to_pyarrow(read_log(source, rules).states())
+    with EventLog(log, **clock).open("reward") as reading:
+        table = reading.source.connection.to_pyarrow(reading.states())
     rows = sorted(table.to_pylist(), key=lambda row: (row["subject"], row["arm"], row["round"]))
     return [(row["subject"], row["arm"], row["tau"]) for row in rows]
 

@@ -55,7 +55,7 @@ def test_calibration_sequence(family, streaks, size):
             optimum(bandit, horizon)[0], bandit, horizon, size, streaks=streaks
         )
         for order in list(permutations(range(ARMS)))[seed % 2 :: 3]:
-            state = ls.state_after(bandit.start(), order)
+            state = ls.states.state_after(bandit.start(), order)
             block = ls.plan_block(bandit, size, start=state).block
             assert average(bandit, [*order, *block], horizon) >= floor - 1e-9
 
@@ -85,7 +85,9 @@ def test_how_tight_the_three_floors_are():
             bandit = drawn(family, ARMS, 5, seed)
             best = optimum(bandit, horizon)[0]
             order = [0, 1, 2]
-            after = ls.plan_block(bandit, size, start=ls.state_after(bandit.start(), order)).block
+            after = ls.plan_block(
+                bandit, size, start=ls.states.state_after(bandit.start(), order)
+            ).block
             played = {
                 "double": (ls.plan_cycle(bandit, size).block, theory.double_play_floor),
                 "sequence": ([*order, *after], theory.calibration_sequence_floor),
@@ -114,7 +116,7 @@ def test_the_general_double_play_needs_the_endless_cycle():
     bandit = ls.Bandit([lasting, lasting])
 
     def after_one_play(block):
-        return ls.block_reward(bandit, block, ls.state_after([1, 1], block))
+        return ls.block_reward(bandit, block, ls.states.state_after([1, 1], block))
 
     literal = max(every_block(2, size), key=after_one_play)
     assert len(set(literal)) == 1

@@ -50,7 +50,7 @@ def test_a_window_beats_the_average_only_when_d_divides_t():
     """The proof's first step needs d | T: of rewards 1, 0, 1 no window of two averages 2/3."""
     bandit = ls.Bandit([ls.Curve([1.0], [0.0]), ls.curves.constant(0.0)])
     best, sequence = optimum(bandit, 3)
-    pays = ls.block_pays(bandit, sequence)
+    pays = ls.blocks.block_pays(bandit, sequence)
     assert best == pytest.approx(2 / 3)
     assert max(pays[0] + pays[1], pays[1] + pays[2]) / 2 == 1 / 2
 

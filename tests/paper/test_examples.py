@@ -20,7 +20,7 @@ def test_example_1_greedy_and_optimum(epsilon, horizon):
     for _ in range(horizon):
         arm = int(np.argmax(bandit.means(state)))
         earned += bandit.mean(arm, int(state[arm]))
-        state = ls.transition(state, arm)
+        state = ls.states.transition(state, arm)
     assert earned == pytest.approx(1 + (horizon - 1) * epsilon)
     assert ls.block_reward(bandit, [0, 1] * (horizon // 2)) == horizon / 2
 

@@ -17,7 +17,7 @@ def follow(choose, n_arms: int, rounds: int) -> tuple[list[int], list[tuple[int,
     for _ in range(rounds):
         seen.append(tuple(state.tolist()))
         arms.append(choose(seen[-1]))
-        state = ls.transition(state, arms[-1])
+        state = ls.states.transition(state, arms[-1])
     return arms, seen
 
 
@@ -49,7 +49,7 @@ def test_two_armed_optimum_is_reached_by_a_cycle(seed):
 def test_three_arms_can_visit_no_state_twice():
     """Runs of growing length, arm after arm: optimal when all arms pay 1, and never periodic."""
     bandit, block = never_repeating(25)
-    seen = ls.trajectory(bandit.start(), block)
+    seen = ls.states.trajectory(bandit.start(), block)
     assert len({tuple(row) for row in seen.tolist()}) == len(block) + 1
     assert ls.block_reward(bandit, block) == len(block)
 
@@ -60,7 +60,7 @@ def test_states_of_the_growing_runs_are_as_printed():
     for m in range(1, 9):
         for arm in range(3):
             for t in range(1, m + 1):
-                state = ls.transition(state, arm)
+                state = ls.states.transition(state, arm)
                 printed = [(-t, m - 1 + t, t), (t, -t, m + t), (m + t, t, -t)][arm]
                 if m > 1 or arm == 2:  # before an arm's first pull its state is only the clock
                     assert tuple(state.tolist()) == printed

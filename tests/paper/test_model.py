@@ -16,7 +16,7 @@ from strategies import bandits, blocks, states
 )
 def test_equation_2_case_by_case(tau, played, after):
     """The four cases of the transition function, and τ = 0, where two of them meet."""
-    other_then_one = ls.transition([tau, 5], 0 if played else 1)
+    other_then_one = ls.states.transition([tau, 5], 0 if played else 1)
     assert other_then_one[0] == after
 
 
@@ -30,7 +30,7 @@ def test_equation_1_starts_every_arm_at_one():
 def test_state_is_the_time_since_the_last_switch(case):
     """τ > 0 counts the rounds an arm has not been played, τ < 0 those it has been, in a row."""
     bandit, block = case
-    final = ls.state_after(np.ones(bandit.n_arms, dtype=int), block)
+    final = ls.states.state_after(np.ones(bandit.n_arms, dtype=int), block)
     for arm in set(block):
         since = block[::-1].index(arm)
         run = next((k for k, each in enumerate(block[::-1]) if each != arm), len(block))
@@ -43,7 +43,7 @@ def test_delay_models_are_the_bandits_with_constant_streaks(bandit, state, block
     """With rewards constant on the negatives, only the delay since the last play matters."""
     start = state[: bandit.n_arms]
     delays = np.where(start > 0, start + 1, 1)  # the bridge: delay 1 is any negative τ
-    for arm, pay in zip(block, ls.block_pays(bandit, block, start), strict=True):
+    for arm, pay in zip(block, ls.blocks.block_pays(bandit, block, start), strict=True):
         curve = bandit.curves[arm]
         delay = int(delays[arm])
         assert pay == (curve.streak[0] if delay == 1 else curve(delay - 1))

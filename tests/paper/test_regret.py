@@ -17,7 +17,7 @@ GROWING = [(256, 4), (1296, 6), (2401, 7)]
 
 
 @cache
-def played(family: str, arms: int, streaks: bool, horizon: int, block: int) -> ls.Run:
+def played(family: str, arms: int, streaks: bool, horizon: int, block: int) -> ls.experiments.Run:
     """Return one seeded run of ISI-CombUCB1 with α = 1.5."""
     policy = ls.ISICombUCB1(arms, block, alpha=1.5, streaks=streaks)
     return ls.simulate(drawn(family, arms, 4, 1), policy, horizon, seed=0)
@@ -52,7 +52,7 @@ def test_estimation_is_sublinear_at_a_fixed_block_size():
     bandit, block = drawn("uniform", 3, 4, 1), 4
     best = ls.plan_block(bandit, block, start="unknown").value
     arms = played("uniform", 3, False, 2048, block).arms.reshape(-1, block).tolist()
-    losses = [best - ls.calibrated_reward(bandit, each) for each in arms]
+    losses = [best - ls.blocks.calibrated_reward(bandit, each) for each in arms]
     assert min(losses) > -1e-9
     assert sum(losses) < 3 * sum(losses[: len(losses) // 4])
     bound = theory.regret_bound(bandit, 2048, block)
@@ -64,7 +64,7 @@ def test_algorithm_1_settles_on_the_best_calibrated_block():
     bandit, block = drawn("uniform", 3, 4, 1), 4
     best = ls.plan_block(bandit, block, start="unknown").value
     arms = played("uniform", 3, False, 2048, block).arms.reshape(-1, block).tolist()
-    late = [ls.calibrated_reward(bandit, each) for each in arms[-64:]]
+    late = [ls.blocks.calibrated_reward(bandit, each) for each in arms[-64:]]
     assert sum(late) / len(late) > 0.9 * best
 
 

@@ -38,7 +38,7 @@ def histories(draw, rising_rest: bool, constant_streak: bool):
 
 def loss_of_repeating(bandit, played, block) -> float:
     """Return r(B | τ) − r(B | τ_B): what the block paid there, minus what one turn of it pays."""
-    there = ls.state_after(bandit.start(), played)
+    there = ls.states.state_after(bandit.start(), played)
     constant = all(curve.kind.streak == "constant" for curve in bandit.curves)
     repeated = block if constant else ls.blocks.repaired_block(block, bandit.n_arms)
     return ls.block_reward(bandit, block, there) - ls.cycle_reward(bandit, repeated)

@@ -25,7 +25,7 @@ def joint_graph(bandit, start):
         graph[state] = [
             (
                 Fraction(bandit.mean(arm, state[arm])),
-                truncated(ls.transition(np.array(state), arm)),
+                truncated(ls.states.transition(np.array(state), arm)),
             )
             for arm in range(bandit.n_arms)
         ]

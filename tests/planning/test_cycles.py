@@ -148,7 +148,7 @@ def test_the_settled_state_is_where_every_turn_starts(bandit, data):
     assert ls.block_reward(bandit, block, state) == pytest.approx(ls.cycle_reward(bandit, block))
     if len(set(block)) > 1:
         used = sorted(set(block))
-        assert ls.state_after(state, block)[used].tolist() == state[used].tolist()
+        assert ls.states.state_after(state, block)[used].tolist() == state[used].tolist()
 
 
 @pytest.mark.parametrize(

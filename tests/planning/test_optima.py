@@ -266,13 +266,13 @@ def test_a_start_of_another_size_is_refused():
 def test_an_optimum_cannot_contradict_its_bound():
     """A value above its bound is refused."""
     with pytest.raises(PlanError, match="the certificate is broken"):
-        ls.Optimum(value=0.5, bound=0.4, fraction=Fraction(1, 2))
+        ls.planning.Optimum(value=0.5, bound=0.4, fraction=Fraction(1, 2))
 
 
 def test_an_optimum_prints_what_it_knows():
     """The text says the fraction, and whether it is proven."""
     assert str(ls.optimal_average(two_arms())) == "best average: 0.5 = 1/2 (proven optimal)"
-    found = ls.Optimum(value=0.5, bound=0.6, fraction=Fraction(1, 2), horizon=3)
+    found = ls.planning.Optimum(value=0.5, bound=0.6, fraction=Fraction(1, 2), horizon=3)
     assert "nothing can exceed 0.6" in str(found)
     assert found.gap == pytest.approx(0.2)
 

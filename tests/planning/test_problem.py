@@ -32,7 +32,7 @@ def test_a_problem_pays_what_the_bandit_pays(
     running = BlockProblem.from_bandit(bandit, len(block), start=start)
     calibrated = BlockProblem.from_bandit(bandit, len(block), "unknown")
     assert running.value(block) == pytest.approx(ls.block_reward(bandit, block, start))
-    assert calibrated.value(block) == pytest.approx(ls.calibrated_reward(bandit, block))
+    assert calibrated.value(block) == pytest.approx(ls.blocks.calibrated_reward(bandit, block))
 
 
 @settings(max_examples=60, deadline=None)

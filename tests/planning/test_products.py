@@ -193,3 +193,20 @@ def test_the_size_of_a_product_is_estimated_well(problem: BlockProblem, share: f
     size = estimated(one, other)
     low, high = (product_size(prices, 0, 1, slack * (1 + blur / BINS)) for blur in (-2.5, 2.5))
     assert low <= size <= high
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems)
+def test_regrets_are_counted_by_slot_whichever_way_states_are_numbered(
+    problem: BlockProblem,
+) -> None:
+    """From the first slot on as the states of automata are, from the last as minimal ones are."""
+    model = block_model(problem)
+    for machines in (model.arms, compact(model)):
+        assert machines is not None
+        prices = Prices(machines)
+        counts = regrets(prices, 0, np.inf, new_trail(machines), BINS).sum(axis=1)
+        sizes = np.sort(machines.hi) - np.sort(machines.lo)
+        assert (counts <= sizes).all()
+        # The best path has a state in every slot.
+        assert (counts >= 1).all()

@@ -109,7 +109,7 @@ def walked_shortfalls(bandit, short, start, block):
         return sum(short.bias[kind[arm]][state] for arm, state in enumerate(at))
 
     paid = ls.block_reward(bandit, block, start) / short.unit
-    after = ls.state_after(start, block)
+    after = ls.states.state_after(start, block)
     return len(block) * short.most / short.unit + worth(start) - worth(after) - paid
 
 

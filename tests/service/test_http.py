@@ -358,7 +358,7 @@ def test_health_readiness_and_figures(client):
         ({"arms": [{"name": "a"}], "serve": {"decide": "guess"}}, "decide"),
         ({"arms": [{"name": "a"}], "serve": {"decide": "plan"}}, "does not say what it pays"),
         ({"arms": [{"name": "a"}], "serve": {"window": "5 parsecs"}}, "window"),
-        ({"arms": [{"name": "a"}], "serve": {"holdout": 2}}, "share"),
+        ({"arms": [{"name": "a"}], "serve": {"holdout": 2}}, "holdout: input should be less"),
         ({"arms": [{"name": "a"}], "plays": 2, "groups": {}}, "plays"),
         ({"arms": [{"name": "a"}], "calendar": {"start": "never"}}, "calendar"),
         (

@@ -28,6 +28,7 @@ from service_cases import (
     running,
     worker_on,
 )
+from sqlalchemy import event
 
 from lastswitch.cli import main
 from lastswitch.service import database as database_module
@@ -35,11 +36,11 @@ from lastswitch.service import drafts, reading_api
 from lastswitch.service import worker as worker_module
 from lastswitch.service.gate import Rates
 from lastswitch.service.keys import has_master, make_key, revoke_key
-from lastswitch.service.lines import Lines
-from lastswitch.service.listening import MOST_HEAD
+from lastswitch.service.metrics import Lines
 from lastswitch.service.problems import Problem
 from lastswitch.service.replaying import replay_database
 from lastswitch.service.rotations import put_rotation
+from lastswitch.service.running import MOST_HEAD
 
 ROTATION = """
 [serve]
@@ -265,9 +266,14 @@ def test_a_full_disk_is_said(database, caplog):
         first = ask(client, key="one")
         assert first.status_code == 201
         worker = client.service.worker
-        worker._channel._raw.execute("PRAGMA max_page_count = 1")
-        pages = worker._channel._raw.execute("PRAGMA max_page_count").fetchone()
-        worker._channel._raw.execute(f"PRAGMA max_page_count = {pages[0]}")
+        with database.reading() as connection:
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+
+        def fill(connection, record):
+            connection.execute(f"PRAGMA max_page_count = {pages}")
+
+        event.listen(database.engine, "connect", fill)
+        database.engine.dispose()
         with caplog.at_level(logging.ERROR, "lastswitch.service"):
             for k in range(3_000):
                 found = ask(client, "x" * 150 + str(k))
@@ -277,7 +283,8 @@ def test_a_full_disk_is_said(database, caplog):
         assert found.json()["type"].endswith("database-full")
         assert sum("disk is full" in record.getMessage() for record in caplog.records) == 1
         assert worker.trouble is not None
-        worker._channel.close()  # a new connection has no limit
+        event.remove(database.engine, "connect", fill)
+        database.engine.dispose()  # a new connection has no limit
         assert ask(client, "x" * 150 + str(k)).status_code == 201
         assert client.get("/ready").status_code == 200
     assert replay_database(database.url.database).agrees

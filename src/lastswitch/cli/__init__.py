@@ -9,10 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from lastswitch._ascii import print_anywhere
+from lastswitch._spelling import spelled_as
 from lastswitch.cli.check import check
 from lastswitch.cli.cohort import cohort
 from lastswitch.cli.compare import compare
@@ -24,6 +26,7 @@ from lastswitch.cli.replay import replay
 from lastswitch.cli.reproduce import reproduce
 from lastswitch.cli.serve import serve
 from lastswitch.cli.show import show
+from lastswitch.cli.warm_up import warm_up
 from lastswitch.errors import LastSwitchError
 
 #: What a shell expects of a command ended by Ctrl-C.
@@ -35,7 +38,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, check, show, plan, optimum, compare, reproduce, fit, cohort, serve, replay):
+for command in (
+    *(new, check, show, plan, optimum, compare, reproduce, fit, cohort, serve, replay),
+    warm_up,
+):
     app.command()(command)
 
 
@@ -47,6 +53,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -54,11 +61,18 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Gather the options that belong to no command."""
+    """Let errors and notices speak of the options of the command that runs."""
+    commands: dict[str, Any] = context.command.commands  # type: ignore[attr-defined]
+    chosen = commands.get(context.invoked_subcommand or "")
+    if chosen is not None:
+        named = {parameter.name: parameter.opts[0] for parameter in chosen.params}
+        told = {name: option for name, option in named.items() if option.startswith("--")}
+        context.with_resource(spelled_as(told))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line on ``argv`` (the process's own by default); return the exit code."""
+    print_anywhere()
     given = sys.argv[1:] if argv is None else list(argv)
     try:
         ended = app(args=given or ["--help"], prog_name="lastswitch", standalone_mode=False)

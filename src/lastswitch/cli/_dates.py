@@ -24,7 +24,7 @@ def find_calendar(bandit: str, begin: str | None) -> Calendar | None:
     None where neither the file nor ``--from`` says anything of dates.
     """
     from lastswitch.calendar import Calendar
-    from lastswitch.calendar_files import calendar_table, load_calendar
+    from lastswitch.files import calendar_table, load_calendar
 
     table = calendar_table(bandit) if Path(bandit).suffix in (".toml", ".json") else None
     if begin is None:

@@ -9,7 +9,6 @@ import typer
 
 from lastswitch.cli._arguments import BanditArgument
 from lastswitch.cli._dates import day_of_words, rounds_to_plan
-from lastswitch.cli.fit import in_options
 
 if TYPE_CHECKING:
     from lastswitch.calendar import Calendar
@@ -112,7 +111,7 @@ def cohort(
 ) -> None:
     """Write the coming rounds of every subject, within budgets that all of them share."""
     from lastswitch.cohorts import plan_cohort
-    from lastswitch.errors import CohortError, FileError, LastSwitchError
+    from lastswitch.errors import CohortError, FileError
     from lastswitch.files import find_bandit
     from lastswitch.logs.saving import find_fit
 
@@ -128,33 +127,30 @@ def cohort(
     stand: Any = states
     if log is not None:
         stand = _event_log(log, clock, calendar, (subject, time, arm), order, time_format)
-    try:
-        made = plan_cohort(
-            found,
-            stand,
-            rounds,
-            plays=None if plays is None else _plays(plays),
-            silence=silence,
-            budget=budget,
-            calendar=calendar,
-            subjects=subjects,
-            subject=subject,
-            weight=weight,
-            drop_unknown=drop_unknown,
-            habit=None if fit.fit is None else fit.fit.log_mean,
-            gap=gap,
-            time_limit=time_limit,
-            backend=backend,  # type: ignore[arg-type]
-            n_jobs=jobs,
-            out=out,
-            form=form,  # type: ignore[arg-type]
-            progress=True,
-        )
-    except LastSwitchError as error:
-        raise type(error)(_in_options(str(error))) from error
+    made = plan_cohort(
+        found,
+        stand,
+        rounds,
+        plays=None if plays is None else _plays(plays),
+        silence=silence,
+        budget=budget,
+        calendar=calendar,
+        subjects=subjects,
+        subject=subject,
+        weight=weight,
+        drop_unknown=drop_unknown,
+        habit=None if fit.fit is None else fit.fit.log_mean,
+        gap=gap,
+        time_limit=time_limit,
+        backend=backend,  # type: ignore[arg-type]
+        n_jobs=jobs,
+        out=out,
+        form=form,  # type: ignore[arg-type]
+        progress=True,
+    )
     typer.echo(f"{made}\n({made.seconds:.3g} s)")
     for notice in made.notices:
-        typer.echo(in_options(notice), err=True)
+        typer.echo(notice, err=True)
     typer.echo(f"wrote {out}")
     if page is not None:
         made.page(page, title=Path(bandit).stem)
@@ -163,7 +159,7 @@ def cohort(
 
 def _clock(bandit: str, fit: FoundFit, given: dict[str, Any]) -> dict[str, Any]:
     """Return how rounds are cut: as the options say, else as the file does, else as the fit was."""
-    from lastswitch.calendar_files import calendar_table
+    from lastswitch.files import calendar_table
 
     clock: dict[str, Any] = {}
     if fit.fit is not None:
@@ -235,8 +231,3 @@ def _plays(text: str) -> tuple[int, int]:
             f"--plays must be a number such as 1, or a range such as 0-1, got {text!r}."
         )
     return int(least), int(most or least)
-
-
-def _in_options(text: str) -> str:
-    """Say in the command line's words what the library says in Python's."""
-    return in_options(text).replace("drop_unknown=True", "--drop-unknown")

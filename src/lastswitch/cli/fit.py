@@ -14,22 +14,6 @@ if TYPE_CHECKING:
 
 #: Arms printed at most; the table of states and the page have all.
 MOST_PRINTED = 12
-#: What the library calls its arguments, and how the command line says the same.
-_OPTIONS = (
-    ("strict=False", "no --strict"),
-    ("copies='drop'", "--copies drop"),
-    ("scale='minmax'", "--scale minmax"),
-    ("scale='clip'", "--scale clip"),
-    ("time_format='%d/%m/%Y'", "--time-format '%d/%m/%Y'"),
-    ("time_format='unix'", "--time-format unix"),
-    ("reward_words={'yes': 1, 'no': 0}", "--reward-words yes=1,no=0"),
-    ("decimal=','", "--decimal ,"),
-    ("zone='Europe/Rome'", "--zone Europe/Rome"),
-    ("every='1d'", "--every 1d"),
-    ("order='column'", "--order COLUMN"),
-    ("order=0", "--order 0"),
-    ("subject=None", "--no-subject"),
-)
 
 
 def fit(
@@ -114,43 +98,40 @@ def fit(
 
     from rich.console import Console
 
-    from lastswitch.errors import LastSwitchError, LastSwitchWarning
+    from lastswitch.errors import LastSwitchWarning
     from lastswitch.logs import fit_curves
     from lastswitch.logs.outputs import check_target, write_outputs
 
     check_target(out, log)
     console = Console(highlight=False)
-    try:
-        with warnings.catch_warnings(), console.status("reading the log"):
-            warnings.simplefilter("ignore", LastSwitchWarning)  # the notices are printed below
-            found = fit_curves(
-                log[0] if len(log) == 1 else log,
-                subject=None if no_subject else subject,
-                time=time,
-                arm=arm,
-                reward=reward,
-                every=_number(every),
-                zone=zone,
-                day_starts=day_starts,
-                skip=skip,
-                order=int(order) if order is not None and order.isdecimal() else order,
-                time_format=time_format,
-                decimal=decimal,
-                reward_words=_words(reward_words),
-                together=together,  # type: ignore[arg-type]
-                scale=scale,  # type: ignore[arg-type]
-                copies=copies,  # type: ignore[arg-type]
-                strict=strict,
-                backend=backend,
-                smooth=smooth,
-                min_events=min_events,
-                min_subjects=min_subjects,
-                max_rest=max_rest,
-                max_streak=max_streak,
-                memory=memory,
-            )
-    except LastSwitchError as error:
-        raise type(error)(in_options(str(error))) from error
+    with warnings.catch_warnings(), console.status("reading the log"):
+        warnings.simplefilter("ignore", LastSwitchWarning)  # the notices are printed below
+        found = fit_curves(
+            log[0] if len(log) == 1 else log,
+            subject=None if no_subject else subject,
+            time=time,
+            arm=arm,
+            reward=reward,
+            every=_number(every),
+            zone=zone,
+            day_starts=day_starts,
+            skip=skip,
+            order=int(order) if order is not None and order.isdecimal() else order,
+            time_format=time_format,
+            decimal=decimal,
+            reward_words=_words(reward_words),
+            together=together,  # type: ignore[arg-type]
+            scale=scale,  # type: ignore[arg-type]
+            copies=copies,  # type: ignore[arg-type]
+            strict=strict,
+            backend=backend,
+            smooth=smooth,
+            min_events=min_events,
+            min_subjects=min_subjects,
+            max_rest=max_rest,
+            max_streak=max_streak,
+            memory=memory,
+        )
     with console.status("writing"):
         written = write_outputs(found, out)
     _print(console, found, out)
@@ -158,29 +139,6 @@ def fit(
         console.print(f"wrote {path}", markup=False)
     console.print(f"wrote {len(written) - 4} figures in {written[-1].parent}", markup=False)
     console.print(f"next: lastswitch plan {out} --length 28 --cycle", markup=False)
-
-
-def in_options(text: str) -> str:
-    """Say in the command line's words what the library says in Python's.
-
-    Examples
-    --------
-    >>> in_options("use scale='minmax' to map that range; every must be a number")
-    'use --scale minmax to map that range; --every must be a number'
-    """
-    import re
-
-    for python, option in _OPTIONS:
-        text = text.replace(python, option)
-    names = (
-        "every|scale|order|zone|day_starts|skip|time_format|decimal|reward_words|together|copies|"
-        "min_events|min_subjects|max_rest|max_streak|smooth|memory|backend"
-    )
-    return re.sub(
-        rf"\b({names})(?= (must|cuts|leaves|and|exclude|'|is a))",
-        lambda match: "--" + match[1].replace("_", "-"),
-        text,
-    )
 
 
 def _number(every: str | None) -> str | float | None:
@@ -220,7 +178,7 @@ def _print(console: Console, fit: CurveFit, out: Path) -> None:
         f"mean reward {fit.log_mean:.4f}"
     )
     for notice in summary.notices:
-        console.print(in_options(notice), style="yellow", markup=False)
+        console.print(notice, style="yellow", markup=False)
     table = Table("arm", "events", "long rest", "2nd in a row", "wears out", "recovers", "period")
     order = sorted(range(len(fit.arms)), key=lambda arm: -fit.arms[arm].events)
     for number in sorted(order[:MOST_PRINTED]):

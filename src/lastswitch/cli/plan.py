@@ -113,7 +113,7 @@ def plan(
                 time_limit=time_limit,
                 progress=progress,
             )
-    from lastswitch.logs.voice import plan_words
+    from lastswitch.logs.report import plan_words
 
     words = plan_words(find_fit(bandit), made, bandit)  # nothing, unless fitted from a log
     if json:

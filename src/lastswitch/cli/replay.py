@@ -25,7 +25,8 @@ def agrees(where: str) -> int:
     """Print what a replay finds; return 0 if everything agrees, 1 if not."""
     from lastswitch._extras import load_extra
 
-    load_extra("sqlalchemy", "serve")
+    for module in ("sqlalchemy", "alembic"):
+        load_extra(module, "serve")
     from lastswitch.service.replaying import replay_database
 
     found = replay_database(where)

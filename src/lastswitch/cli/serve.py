@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from lastswitch.service.database import Database
     from lastswitch.service.running import Prepared
 
 
@@ -28,21 +29,22 @@ def serve(
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port.")] = 8000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port.")] = 8000,
     name: Annotated[
         list[str] | None,
         typer.Option(help="A name by which clients reach it; needed beyond loopback."),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
     rate: Annotated[
         float,
         typer.Option(
+            min=0,
             help="Requests (or entries of a batch) a second and key, twice as many at once; 0 for "
-            "no limit."
+            "no limit.",
         ),
     ] = 0.0,
     subjects: Annotated[
-        int, typer.Option(help="Subjects of a rotation that does not set its own limit.")
+        int, typer.Option(min=1, help="Subjects of a rotation that does not set its own limit.")
     ] = 1_000_000,
     keys: Annotated[
         bool,
@@ -54,6 +56,14 @@ def serve(
     synchronous: Annotated[
         str, typer.Option(help="SQLite: FULL outlives a power cut, NORMAL is faster.")
     ] = "FULL",
+    migrate: Annotated[
+        bool,
+        typer.Option(
+            "--migrate",
+            help="Bring a PostgreSQL database that an earlier release made up to date; make a copy "
+            "first. SQLite files are copied and brought up to date without it.",
+        ),
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Verify the database, and end.")] = False,
     new_key: Annotated[
         str | None,
@@ -71,25 +81,20 @@ def serve(
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
 ) -> int | None:
     """Serve rotations over HTTP, with a page to see them: lastswitch serve station.toml."""
-    from lastswitch._checks import check_whole
     from lastswitch._extras import load_extra
-    from lastswitch.errors import ServiceError
 
-    for module in ("fastapi", "uvicorn", "sqlalchemy", "msgspec", "prometheus_client"):
+    needed = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "msgspec", "prometheus_client")
+    for module in needed:
         load_extra(module, "serve")
-    check_whole("--port", port, 1, ServiceError, 65535)
-    check_whole("--workers", workers, 1, ServiceError, 64)
-    check_whole("--subjects", subjects, 1, ServiceError, 10**12)
     if check:
         from lastswitch.cli.replay import agrees
 
         return agrees(database or _beside(rotation))
     from lastswitch.service.gate import Limits
-    from lastswitch.service.listening import listen
-    from lastswitch.service.running import check_access, prepare, run
+    from lastswitch.service.running import check_access, listen, prepare, run
 
     if new_key is not None or revoke is not None:
-        _change_keys(rotation or [], database, new_key, only, revoke)
+        _change_keys(rotation or [], database, migrate, new_key, only, revoke)
         return None
     check_access(host, name or (), keys=keys)
     at = listen(host, port)  # before anything is made: who has the address gets no key of ours
@@ -101,7 +106,8 @@ def serve(
             _announce(prepared, host, port)
             run(prepared, synchronous="NORMAL", **settings)
         return None
-    prepared = prepare(rotation or [], database, synchronous)
+    prepared = prepare(rotation or [], database, synchronous, migrate)
+    _say_copy(prepared.database)
     _announce(prepared, name[0] if name else host, port)
     run(
         prepared,
@@ -115,7 +121,12 @@ def serve(
 
 
 def _change_keys(
-    files: list[Path], where: str | None, new: str | None, only: str | None, revoke: str | None
+    files: list[Path],
+    where: str | None,
+    migrate: bool,
+    new: str | None,
+    only: str | None,
+    revoke: str | None,
 ) -> None:
     """Make or revoke a key, and nothing else: changed files stay as they are served."""
     from lastswitch._checks import check_choice
@@ -126,7 +137,8 @@ def _change_keys(
 
     if new is not None:
         check_choice("--new-key", new, ("read", "write"), ServiceError)
-    database = open_database(files, where)
+    database = open_database(files, where, migrate=migrate)
+    _say_copy(database)
     try:
         if revoke is not None:
             revoke_key(database, revoke)
@@ -138,6 +150,12 @@ def _change_keys(
         typer.echo(make_key(database, writes=new == "write", rotation=only))
     finally:
         database.close()
+
+
+def _say_copy(database: Database) -> None:
+    """Say that the database of an earlier release was brought up to date, and where its copy is."""
+    if database.copy is not None:
+        typer.echo(f"brought up to date; the database as it was: {database.copy}", err=True)
 
 
 def _announce(prepared: Prepared, host: str, port: int) -> None:

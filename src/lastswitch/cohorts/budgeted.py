@@ -10,8 +10,8 @@ import numpy as np
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.cohorts.assignment import Choices, balanced, whole_numbers
 from lastswitch.cohorts.descent import Descent, Mixing, lowered
-from lastswitch.cohorts.looking import Candidates, Cohort
 from lastswitch.cohorts.options import Options, all_options
+from lastswitch.cohorts.pricing import Candidates, Cohort
 from lastswitch.cohorts.table import Table
 from lastswitch.errors import BudgetError, UndecidedError
 from lastswitch.planning.certificate import TOLERANCE, rounding

@@ -18,7 +18,7 @@ from lastswitch._checks import check_bandit, check_choice, check_limits, is_numb
 from lastswitch._extras import load_extra
 from lastswitch._progress import Report, reporter
 from lastswitch.bandit import checked_plays
-from lastswitch.cohorts.budgets import Budget, checked_budgets
+from lastswitch.cohorts.budgets import Budget, checked_budgets, read_budget
 from lastswitch.cohorts.job import Job
 from lastswitch.cohorts.local import LocalCohort, total_of, work_folder
 from lastswitch.cohorts.problem import CohortProblem
@@ -32,10 +32,9 @@ from lastswitch.cohorts.reading import (
 from lastswitch.cohorts.result import CohortPlan
 from lastswitch.cohorts.rows import Tally
 from lastswitch.cohorts.solving import Solution, solve
-from lastswitch.cohorts.wording import read_budget
 from lastswitch.cohorts.writing import Format, check_target, write
 from lastswitch.errors import CohortError, InputTypeError, PlanError
-from lastswitch.logs.current import EventLog
+from lastswitch.logs.reading import EventLog
 from lastswitch.planning.certificate import rounding
 
 if TYPE_CHECKING:

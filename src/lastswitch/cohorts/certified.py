@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
+from lastswitch.cohorts.options import counters_at, plan_worth
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Respond, Response
-from lastswitch.cohorts.step import counters_at, plan_worth
 from lastswitch.planning.certified import solve_model
 from lastswitch.planning.diagrams.diagram import Model
 from lastswitch.planning.diagrams.shared import assembled, plain_arms

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch.cohorts.keys import keys_of
+from lastswitch._kernels import jit
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
-from lastswitch.cohorts.roster import Roster, roster_of
+from lastswitch.cohorts.roster import Roster, roster_of, text_buffers
 from lastswitch.cohorts.rows import Tally, table_of, tally_of
 from lastswitch.cohorts.solving import Solution
 
@@ -103,3 +103,42 @@ def joined(parts: Iterable[Census]) -> Census:
     found, _, which = distinct_rows(np.hstack([rows, level.reshape(-1, 1)]))
     total = np.bincount(which, weights=counts, minlength=len(found)).astype(np.int64)
     return Census(found[:, :-1], levels[found[:, -1]], total)
+
+
+_BASIS, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_MIX, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
+
+
+def keys_of(subject: Any) -> NDArray[np.uint64]:
+    """Return the key of every name in an Arrow array of text.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> keys = keys_of(pa.array(["ann", "bob", "ann"]))
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1]), int(keys[0]) == plain_key("ann")
+    (True, False, True)
+    """
+    offsets, data = text_buffers(subject)
+    keys = np.empty(len(offsets) - 1, np.uint64)
+    _fill(offsets, data, keys)
+    return keys
+
+
+def plain_key(name: str) -> int:
+    """Return the key of one name, by definition."""
+    key = int(_BASIS)
+    for byte in name.encode():
+        key = (key ^ byte) * int(_PRIME) % 2**64
+    key = (key ^ key >> 32) * int(_MIX) % 2**64
+    return key ^ key >> 32
+
+
+@jit(makes_arrays=True)
+def _fill(offsets: IntArray, data: NDArray[np.uint8], keys: NDArray[np.uint64]) -> None:
+    for row in range(len(keys)):
+        key = _BASIS
+        for at in range(offsets[row], offsets[row + 1]):
+            key = (key ^ np.uint64(data[at])) * _PRIME
+        key = (key ^ (key >> _HALF)) * _MIX
+        keys[row] = key ^ (key >> _HALF)

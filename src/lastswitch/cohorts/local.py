@@ -25,12 +25,12 @@ import numpy as np
 from lastswitch._atomic import atomic_file
 from lastswitch._extras import load_extra
 from lastswitch._progress import Progress, Report
+from lastswitch._sources import library_digest
 from lastswitch.cohorts.job import Census, Found, Job, joined
 from lastswitch.cohorts.roster import PART, in_parts
 from lastswitch.cohorts.rows import Tally
 from lastswitch.errors import CohortError, FileError, LastSwitchError
 from lastswitch.experiments.backends import Backend, run_calls
-from lastswitch.experiments.identity import digest
 
 if TYPE_CHECKING:
     from lastswitch.cohorts.reading import OpenRoster
@@ -92,10 +92,12 @@ class LocalCohort:
     def plan(self, job: Job, report: Report) -> list[Part]:
         """Plan every part that is not there yet; return all, in order."""
         began, done = time.perf_counter(), 0
-        identity = digest([job.problem, job.solution, job.known, job.calendar])
+        content = pickle.dumps(job)
+        # The same question leaves the same bytes; where it should not, parts are planned again.
+        identity = sha256(library_digest().encode() + content).hexdigest()
         job_file = self._folder / f"job-{identity[:16]}.pickle"
         with atomic_file(job_file) as temporary:
-            temporary.write_bytes(pickle.dumps(job))
+            temporary.write_bytes(content)
         calls = [
             (_plan_part, (str(job_file), identity, number, str(path)))
             for number, path in enumerate(self._rosters)

@@ -1,6 +1,6 @@
 """What the rules remember of every subject, as whole numbers.
 
-A rule whose windows reach back has heard how often its arms were played in the rounds before. Of
+A rule whose windows reach back knows how often its arms were played in the rounds before. Of
 that only so much matters: the rounds its windows reach, and as many plays as it counts. What is
 left is written as digits, the latest round first, and can be read again: two subjects with equal
 numbers are alike to the rule, and the counters of the number are those of either's history.
@@ -41,7 +41,7 @@ class Memory:
     most_plays: int
 
     @cached_property
-    def heard(self) -> tuple[int, ...]:
+    def arms(self) -> tuple[int, ...]:
         """The arms whose plays before the block matter."""
         return numbers(self.rule.whom if isinstance(self.rule, Succession) else self.rule.who)
 
@@ -50,7 +50,7 @@ class Memory:
         """How many of these plays a round can have, as far as they matter."""
         if isinstance(self.rule, Succession):
             return 1
-        return max(min(self.most_plays, len(self.heard)), 1)
+        return max(min(self.most_plays, len(self.arms)), 1)
 
     @cached_property
     def reach(self) -> int:
@@ -95,7 +95,7 @@ class Memory:
     def packed(self, plays: IntArray, known: BoolArray) -> IntArray:
         """Return what is remembered of plays (n, rounds), the latest last; (n, columns).
 
-        ``plays`` are those of the arms heard; ``known`` (n, rounds) tells of which rounds anything
+        ``plays`` are those of these arms; ``known`` (n, rounds) tells of which rounds anything
         is known.
         """
         n, base = len(plays), self.at_once + 1
@@ -128,7 +128,7 @@ class Memory:
             for _ in range(size):
                 if self.asks and number == 1:
                     return tuple(reversed(rounds))
-                rounds.append(self.heard[: number % base])
+                rounds.append(self.arms[: number % base])
                 number //= base
         return tuple(reversed(rounds))
 
@@ -149,7 +149,7 @@ def memories_of(rules: Sequence[Rule], length: int, most_plays: int) -> tuple[Me
     Examples
     --------
     >>> from lastswitch.rules import rest
-    >>> [memory.heard for memory in memories_of([rest([0, 1], 3)], 6, 1)]
+    >>> [memory.arms for memory in memories_of([rest([0, 1], 3)], 6, 1)]
     [(0,), (1,)]
     """
     found: list[Rule] = []

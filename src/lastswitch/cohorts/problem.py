@@ -144,8 +144,8 @@ class CohortProblem:
             played, known = self._recent(recent, len(tau))
             for memory in self.memories:
                 if memory.columns:
-                    heard = played[:, :, list(memory.heard)].sum(axis=2)
-                    parts.append(memory.packed(heard, known))
+                    before = played[:, :, list(memory.arms)].sum(axis=2)
+                    parts.append(memory.packed(before, known))
         return np.hstack(parts)
 
     def _represented(self, arm: int, tau: IntArray) -> IntArray:

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lastswitch._extras import load_extra
 from lastswitch._listing import first_dozen
+from lastswitch._spelling import spelled
 from lastswitch._suggest import suggestion
 from lastswitch.errors import CohortError, LogError, StateError
 from lastswitch.logs.cleaning import describe_row
-from lastswitch.logs.current import EventLog, recent_plays, rounds_known, standing
+from lastswitch.logs.current import recent_plays, rounds_known, standing
+from lastswitch.logs.reading import EventLog
 from lastswitch.logs.source import BackendLike, Source, open_log
 from lastswitch.logs.values import read_number, read_text
 
@@ -150,7 +152,8 @@ def _from_log(reading: Any, log: EventLog, question: Question) -> OpenRoster:
         if not question.drop_unknown:
             raise CohortError(
                 f"{words}{suggestion(unknown[0], names)}; give the bandit those arms, or say "
-                "drop_unknown=True to plan without them."
+                f"{spelled('drop_unknown', True)} to plan without them.",
+                parameter="drop_unknown",
             )
         notices.append(f"left out: {words}")
     table = _folded(_numbered(long, names, long.tau), "taus")

@@ -1,6 +1,6 @@
 """Exact plans of millions of standings at once, from tables over the places of rounds.
 
-For every state of an arm (and of the rules that hear it alone) a table says what playing in just
+For every state of an arm (and of the rules that count it alone) a table says what playing in just
 these rounds is worth. The tables of two parts of the tree (:mod:`lastswitch.cohorts.tree`) make
 that of their node, once for each pair of rows that some subject has. At the root every standing
 takes one look at each way to share the rounds between the two halves: 2 ** length steps, where
@@ -9,8 +9,9 @@ every schedule would be (arms + 1) ** length. Prices change the arms' tables and
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,8 +27,86 @@ from lastswitch.cohorts.memories import Memory
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.cohorts.response import Played, Respond, Response
 from lastswitch.cohorts.set_kernels import Below, Ids
-from lastswitch.cohorts.set_tables import arm_table, counter_costs, place_sums, too_few
 from lastswitch.cohorts.tree import Node, arm_tree
+from lastswitch.planning.diagrams.arm_states import ArmStates
+from lastswitch.rules.automata.counters import Counter
+
+
+def arm_table(
+    machine: ArmStates, states: IntArray, places: int, length: int, silence: float
+) -> FloatArray:
+    """Return by state and taken places what the plays of an arm pay beyond silence.
+
+    An arm takes one place of a round at most; more are worth minus infinity.
+
+    Examples
+    --------
+    >>> from lastswitch import Curve
+    >>> from lastswitch.planning.diagrams.arm_states import arm_states
+    >>> machine = arm_states(Curve([0.5, 0.9], [0.1]))
+    >>> arm_table(machine, np.array([machine.at(1)]), 1, 2, 0.0).tolist()
+    [[0.0, 0.5, 0.9, 0.6]]
+    """
+    pay, pull, idle = (np.array(x) for x in (machine.pay, machine.on_pull, machine.on_idle))
+    now, total = states[:, None], np.zeros((len(states), 1))
+    for _ in range(length):
+        never = [np.full(total.shape, -np.inf)] * (places - 1)
+        total = np.hstack([total, total + (pay[now] - silence), *never])
+        now = np.hstack([idle[now], pull[now], *[now] * (places - 1)])
+    return total
+
+
+def counter_costs(counter: Counter, per_play: int, places: int, length: int) -> FloatArray:
+    """Return what a rule costs by taken places; infinity: it is broken.
+
+    Examples
+    --------
+    >>> from lastswitch.rules.automata.counters import counters_of
+    >>> from lastswitch.rules import apart
+    >>> [counter] = counters_of(apart(0, 2, cost=0.5), 2, 1, ())
+    >>> counter_costs(counter, 1, 1, 2).tolist()
+    [0.0, 0.0, 0.0, 0.5]
+    """
+    price = math.inf if counter.cost is None else counter.cost
+    now: list[Hashable] = [counter.start]
+    total, events = np.zeros(1), [per_play * plays for plays in range(places + 1)]
+    for t in range(length):
+        moves = {state: [counter.step(t, state, event) for event in events] for state in set(now)}
+        steps = [[moves[state][k] for state in now] for k in range(places + 1)]
+        costs = [np.array([price * wrong if wrong else 0.0 for _, wrong in step]) for step in steps]
+        total = np.concatenate([total + cost for cost in costs])
+        now = [state for step in steps for state, _ in step]
+    return total
+
+
+def place_sums(price: FloatArray, places: int) -> FloatArray:
+    """Return by taken places the sum of their prices.
+
+    Examples
+    --------
+    >>> place_sums(np.array([1.0, 4.0]), 1).tolist()
+    [0.0, 1.0, 4.0, 5.0]
+    """
+    total = np.zeros(1)
+    for each in price:
+        total = np.concatenate([total + plays * each for plays in range(places + 1)])
+    return total
+
+
+def too_few(least: int, places: int, length: int) -> FloatArray:
+    """Return by taken places what it costs that some round has fewer than ``least``: infinity.
+
+    Examples
+    --------
+    >>> too_few(1, 1, 2).tolist()
+    [inf, inf, inf, 0.0]
+    """
+    total = np.zeros(1)
+    for _ in range(length):
+        parts = [total + (0.0 if plays >= least else np.inf) for plays in range(places + 1)]
+        total = np.concatenate(parts)
+    return total
+
 
 #: Ways to share places out that are listed: those of 12 rounds of one place, 7 of two, 6 of three.
 MOST_PAIRS = 1_000_000
@@ -134,7 +213,7 @@ class _Group:
         self._root = self._part(tree, root=True)
 
     def _part(self, node: Node, root: bool = False) -> _Part:
-        memories = sorted({heard.memory for heard in node.heard})
+        memories = sorted({event.memory for event in node.events})
         arms = [] if node.parts else list(node.arms)
         columns = [*(self._rows[:, self._columns[m]] for m in memories), self._rows[:, arms]]
         different, _, ids = distinct_rows(np.hstack(columns))
@@ -166,8 +245,8 @@ class _Group:
             memory = problem.memories[m]
             packed, begin = different[:, begin : begin + memory.columns], begin + memory.columns
             kinds, _, which = distinct_rows(packed)
-            letters = tuple((h.counter, h.letter) for h in node.heard if h.memory == m)
-            rows = [_rule_costs(memory, tuple(kind), letters) for kind in kinds.tolist()]
+            added = tuple((e.counter, e.per_play) for e in node.events if e.memory == m)
+            rows = [_rule_costs(memory, tuple(kind), added) for kind in kinds.tolist()]
             total += np.array(rows)[which]
         return total
 
@@ -205,7 +284,7 @@ class _Group:
 
         A question of the rules alone: among equal plans each way has its own favourite.
         """
-        return self._problem.plays[0] == 0 and not self._root.node.heard
+        return self._problem.plays[0] == 0 and not self._root.node.events
 
     def _tabulate(self, part: _Part, price: FloatArray, tables: dict[int, FloatArray]) -> None:
         """Make the tables of a node and all below it, at these prices."""
@@ -248,7 +327,7 @@ class _Group:
             kernels.best_shares(left, tables[id(root)], at, best, share)
             kernels.best_subset(right, at, below, full - share, whole)
             whole += share
-        elif least == most and not root.node.heard:
+        elif least == most and not root.node.events:
             kernels.best_shares(left, right, at, best, share)
         else:
             cost = self._weighted(root.cost) + too_few(least, most, self._problem.length)
@@ -283,13 +362,13 @@ class _Group:
 
 @lru_cache(maxsize=1 << 13)
 def _rule_costs(
-    memory: Memory, packed: tuple[int, ...], letters: tuple[tuple[int, int], ...]
+    memory: Memory, packed: tuple[int, ...], added: tuple[tuple[int, int], ...]
 ) -> FloatArray:
-    """Return what counters of a rule, each with its letter, cost by taken places."""
+    """Return what counters of a rule, each with what a play adds to it, cost by taken places."""
     counters = memory.counters(packed)
     costs = [
-        counter_costs(counters[k], letter, memory.most_plays, memory.length)
-        for k, letter in letters
+        counter_costs(counters[k], per_play, memory.most_plays, memory.length)
+        for k, per_play in added
     ]
     total: FloatArray = np.sum(costs, axis=0)
     return total

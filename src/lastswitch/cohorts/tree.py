@@ -4,7 +4,7 @@ A plan says for every arm in which rounds it plays. What that is worth depends o
 rounds only, and what a rule costs that counts some arms together on how many of them play in each
 round. If of any two such rules one counts all arms of the other, or none of them, the arms form a
 tree: a *leaf* is an arm, a *node* two parts that share out the places of the rounds, and every rule
-is heard at the node of just its arms.
+is counted at the node of just its arms.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Heard:
-    """A counter at a node: the memory it is of, which of its counters, and its letter."""
+class Event:
+    """What one play at a node adds to a rule's automaton: which memory's, which of its counters."""
 
     memory: int
     counter: int
-    letter: int
+    per_play: int
 
 
 @dataclass(frozen=True)
 class Node:
-    """A set of arms, the two parts it consists of (none: one arm, or nobody), and its counters."""
+    """A set of arms, its two parts (None for at most one arm), and what its plays add to rules."""
 
     arms: tuple[int, ...]
     parts: tuple[Node, Node] | None
-    heard: tuple[Heard, ...]
+    events: tuple[Event, ...]
 
 
 def arm_tree(problem: CohortProblem) -> Node | None:
     """Return the tree of a problem's arms; None if it has none.
 
-    The root always has two parts; the second of a single arm is nobody.
+    The root always has two parts; the second of a single arm has none.
 
     Examples
     --------
@@ -53,34 +53,34 @@ def arm_tree(problem: CohortProblem) -> Node | None:
     True
     """
     everyone = tuple(range(problem.n_arms))
-    heard: dict[tuple[int, ...], list[Heard]] = {}
+    events: dict[tuple[int, ...], list[Event]] = {}
     for m, memory in enumerate(problem.memories):
         for k, counter in enumerate(memory.counters(memory.nothing)):
-            letters = set(counter.letters.values())
-            if len(letters) > 1:
+            per_play = set(counter.letters.values())
+            if len(per_play) > 1:
                 return None
             arms = tuple(sorted(counter.letters)) or everyone
-            letter = letters.pop() if letters else 0
-            heard.setdefault(arms, []).append(Heard(m, k, letter))
-    sets = [set(arms) for arms in heard]
+            each = per_play.pop() if per_play else 0
+            events.setdefault(arms, []).append(Event(m, k, each))
+    sets = [set(arms) for arms in events]
     if any(a & b and not (a <= b or b <= a) for a in sets for b in sets):
         return None
-    tree = _node(everyone, heard)
+    tree = _node(everyone, events)
     if tree.parts is None:
-        return Node(everyone, (Node(everyone, None, ()), Node((), None, ())), tree.heard)
+        return Node(everyone, (Node(everyone, None, ()), Node((), None, ())), tree.events)
     return tree
 
 
-def _node(arms: tuple[int, ...], heard: dict[tuple[int, ...], list[Heard]]) -> Node:
+def _node(arms: tuple[int, ...], events: dict[tuple[int, ...], list[Event]]) -> Node:
     """Return the node of ``arms``: its largest counted subsets stay together."""
-    own = tuple(heard.get(arms, ()))
+    own = tuple(events.get(arms, ()))
     if len(arms) == 1:
         return Node(arms, None, own)
-    inside = [other for other in heard if 1 < len(other) < len(arms) and set(other) < set(arms)]
+    inside = [other for other in events if 1 < len(other) < len(arms) and set(other) < set(arms)]
     largest = [a for a in inside if not any(set(a) < set(b) for b in inside)]
     alone = [arm for arm in arms if not any(arm in other for other in largest)]
-    items = [_node(other, heard) for other in sorted(largest)]
-    items += [_node((arm,), heard) for arm in alone]
+    items = [_node(other, events) for other in sorted(largest)]
+    items += [_node((arm,), events) for arm in alone]
     joined = _joined(items)
     return Node(arms, joined.parts, own)
 

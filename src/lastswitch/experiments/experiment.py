@@ -138,8 +138,11 @@ def compare(
         is one, else a local one.
     store
         A folder that keeps each run as it finishes. The same call later computes only what is
-        missing, even if this one is killed. A run counts as the same only if everything that
-        could change it is: arguments, this library, and the code of a policy of your own.
+        missing, even if this one is killed. A run is named by the bandit, the seed, the versions of
+        this library and of those it computes with, and the policy's type and parameters. Runs of a
+        class of your own are kept only if it has an attribute ``store_key``: any JSON value, which
+        you change whenever what the class does changes; one that is no :class:`Policy` puts its
+        arguments in it too.
     progress
         ``True`` for a bar with the time left, ``None`` for nothing, or a function that is called
         with a :class:`~lastswitch.Progress` after every task.
@@ -316,8 +319,9 @@ def _described(name: str, factory: Factory, bandit: Bandit) -> Described:
 
 def _warn_in_doubt(name: str, doubt: str) -> None:
     warnings.warn(
-        f"runs of policy {name!r} are not kept in the store: whether a later call means the same "
-        f"policy cannot be told ({doubt}); build it from plain values to have them kept.",
+        f"runs of policy {name!r} are not kept in the store: {doubt}. Give a class of your own an "
+        "attribute store_key, a text that you change whenever what it does changes; build other "
+        "policies from plain values.",
         LastSwitchWarning,
         stacklevel=2,
     )

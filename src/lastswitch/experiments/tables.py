@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from lastswitch._ascii import printable
 from lastswitch._atomic import write_atomic
 from lastswitch._csv import csv_text
 from lastswitch._extras import load_extra
@@ -114,7 +115,8 @@ class Table:
         return Group(*texts[:1], table, *texts[1:])
 
     def __str__(self) -> str:
-        lines = [[column.title for column in self.shown], *self.texts()]
+        header = [column.title for column in self.shown]
+        lines = [list(map(printable, line)) for line in (header, *self.texts())]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         out = []
         for line in lines:
@@ -123,7 +125,7 @@ class Table:
                 for cell, width, column in zip(line, widths, self.shown, strict=True)
             )
             out.append("  ".join(cells).rstrip())
-        return "\n".join(filter(None, [self.title, *out, self.note]))
+        return "\n".join(filter(None, [self.title, *out, printable(self.note)]))
 
 
 def _text(cell: Cell, half: Cell, style: str) -> str:

@@ -6,14 +6,13 @@ any process, on any machine of a cluster and in any order.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
-import math
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
+from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -21,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._random import SCHEME, stream
+from lastswitch._sources import library_digest
 from lastswitch.bandit import Bandit
-from lastswitch.errors import InputTypeError
-from lastswitch.experiments.identity import Untold, digest, library_digest
+from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.experiments.run import Run
 from lastswitch.experiments.simulation import AsksAndTells, simulate
 from lastswitch.files import bandit_to_dict
 from lastswitch.learning.policy import Policy
-from lastswitch.learning.simple import FixedCycle
+from lastswitch.learning.saving import policy_class
 
 #: Points at which a run's cumulative rewards are kept; a curve needs no more.
 CHECKPOINTS = 400
@@ -44,7 +43,8 @@ class Job:
     Examples
     --------
     >>> import lastswitch as ls
-    >>> Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=100, seed=0).subjects
+    >>> greedy = ls.learning.OracleGreedy
+    >>> Job(ls.instances.two_arms(), "greedy", greedy, horizon=100, seed=0).subjects
     1
     """
 
@@ -116,7 +116,7 @@ def perform(job: Job, run: int) -> dict[str, Any]:
     Examples
     --------
     >>> import lastswitch as ls
-    >>> job = Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=10, seed=0)
+    >>> job = Job(ls.instances.two_arms(), "greedy", ls.learning.OracleGreedy, horizon=10, seed=0)
     >>> perform(job, run=0)["plays"].tolist()
     [10, 0]
     """
@@ -147,7 +147,7 @@ def build(factory: Factory, bandit: Bandit, seed: int) -> AsksAndTells:
 
     Examples
     --------
-    >>> from functools import cache, partial
+    >>> from functools import partial
     >>> import lastswitch as ls
     >>> bandit = ls.instances.two_arms()
     >>> build(partial(ls.FixedCycle, [0, 1]), bandit, seed=0).initial
@@ -178,9 +178,9 @@ class Described(NamedTuple):
     Attributes
     ----------
     policy
-        Its class and its parameters, for people.
+        Its class and its parameters.
     identity
-        The digest of all that decides what it does; empty if that cannot be told.
+        What tells it from every other policy; empty if that is not known.
     doubt
         Why not.
     """
@@ -191,35 +191,55 @@ class Described(NamedTuple):
 
 
 def describe(factory: Factory, bandit: Bandit) -> Described:
-    """Build a policy once and say what it is.
+    """Build a policy once and say what it is: its type, its parameters, and its own store key.
+
+    A policy of this library is told by its type and its parameters. What a class of the caller's
+    does, only the caller knows: such a class names its ``store_key``, any JSON value.
 
     Examples
     --------
     >>> import lastswitch as ls
-    >>> describe(lambda: ls.FixedCycle([0, 1]), ls.instances.two_arms()).policy["type"]
-    'FixedCycle'
+    >>> bandit = ls.instances.two_arms()
+    >>> told = describe(lambda: ls.FixedCycle([0, 1]), bandit)
+    >>> told.policy["type"], told.doubt
+    ('FixedCycle', '')
+    >>> told.identity == describe(partial(ls.FixedCycle, [0, 1, 1]), bandit).identity
+    False
     """
     policy = build(factory, bandit, seed=0)
     kind = type(policy)
+    told: dict[str, Any] = {"type": f"{kind.__module__}.{kind.__qualname__}"}
+    kinds: set[type] = {kind}
     if isinstance(policy, Policy):
-        given = policy.parameters()
-        told: dict[str, Any] = {"type": policy.type_name(), "parameters": _readable(given)}
-        own = {name: part for name, part in vars(policy).items() if name not in _bookkeeping()}
-        built: list[Any] = [kind, given, own]
-    else:
-        told, built = {"type": f"{kind.__module__}.{kind.__qualname__}"}, [policy]
+        told["type"] = policy.type_name()
+        try:
+            told = policy.describe()
+        except PolicyError as error:
+            return Described(told, doubt=str(error))
+        kinds |= {policy_class(name) for name in _factories(told["parameters"])}
+    keys = {}
+    for one in kinds:
+        if not one.__module__.startswith("lastswitch."):
+            key = getattr(policy if one is kind else one, "store_key", None)
+            if key is None:
+                doubt = f"{one.__qualname__} is a class of your own and has no store_key"
+                return Described(told, doubt=doubt)
+            keys[f"{one.__module__}.{one.__qualname__}"] = key
     try:
-        return Described(told, digest([factory, *built]))
-    except Untold as doubt:
-        return Described(told, doubt=str(doubt))
+        return Described(told, fingerprint([told, keys]))
+    except (TypeError, ValueError) as error:
+        return Described(told, doubt=f"the store_key of {kind.__qualname__} is no JSON: {error}")
 
 
-@cache
-def _bookkeeping() -> frozenset[str]:
-    """Return what every policy keeps of its pulls, which decides nothing before the first."""
-    bare = FixedCycle.__new__(FixedCycle)
-    Policy.__init__(bare, 1)
-    return frozenset(vars(bare))
+def _factories(parameters: Any) -> Iterator[str]:
+    """Yield the names of the policies that described parameters hold factories of."""
+    if isinstance(parameters, dict):
+        if "$factory" in parameters:
+            yield parameters["$factory"]
+        parameters = list(parameters.values())
+    if isinstance(parameters, list):
+        for part in parameters:
+            yield from _factories(part)
 
 
 def provenance(job: Job, policy: dict[str, Any]) -> dict[str, Any]:
@@ -228,7 +248,7 @@ def provenance(job: Job, policy: dict[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> import lastswitch as ls
-    >>> job = Job(ls.instances.two_arms(), "greedy", ls.OracleGreedy, horizon=10, seed=7)
+    >>> job = Job(ls.instances.two_arms(), "greedy", ls.learning.OracleGreedy, horizon=10, seed=7)
     >>> provenance(job, {"type": "OracleGreedy"})["seed"]
     7
     """
@@ -271,27 +291,4 @@ def fingerprint(document: Any) -> str:
     True
     """
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _readable(value: Any) -> Any:
-    """Return a parameter as JSON for people; the key tells the rest.
-
-    Examples
-    --------
-    >>> _readable((1, np.float64(0.5), np.arange(2), len))
-    [1, 0.5, [0, 1], 'len']
-    """
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _readable(part) for key, part in value.items()}
-    if isinstance(value, Sequence):
-        return [_readable(part) for part in value]
-    if isinstance(value, partial):
-        return [_readable(value.func), *map(_readable, value.args), _readable(value.keywords)]
-    return getattr(value, "__qualname__", type(value).__name__)
+    return sha256(text.encode()).hexdigest()

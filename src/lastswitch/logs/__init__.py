@@ -11,32 +11,34 @@ from lastswitch._lazy import attach
 
 if TYPE_CHECKING:
     from lastswitch.logs.armfit import ArmFit as ArmFit
-    from lastswitch.logs.current import EventLog as EventLog, current_states as current_states
+    from lastswitch.logs.current import current_states as current_states
     from lastswitch.logs.curvefit import CurveFit as CurveFit
     from lastswitch.logs.estimates import Estimate as Estimate
     from lastswitch.logs.fitting import fit_curves as fit_curves
-    from lastswitch.logs.gains import Gain as Gain, predicted_gain as predicted_gain
+    from lastswitch.logs.predict import Gain as Gain, predicted_gain as predicted_gain
     from lastswitch.logs.questions import Finding as Finding
+    from lastswitch.logs.reading import EventLog as EventLog
     from lastswitch.logs.replaying import Replay as Replay, replay as replay
     from lastswitch.logs.saving import find_fit as find_fit, load_fit as load_fit
     from lastswitch.logs.simulating import simulate as simulate
     from lastswitch.logs.summary import CAUTION as CAUTION, LogSummary as LogSummary
-    from lastswitch.logs.supports import Support as Support, support as support
+    from lastswitch.logs.cycles import Support as Support, support as support
 else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
             "armfit": ["ArmFit"],
-            "current": ["EventLog", "current_states"],
+            "current": ["current_states"],
             "curvefit": ["CurveFit"],
             "estimates": ["Estimate"],
             "fitting": ["fit_curves"],
-            "gains": ["Gain", "predicted_gain"],
+            "predict": ["Gain", "predicted_gain"],
             "questions": ["Finding"],
+            "reading": ["EventLog"],
             "replaying": ["Replay", "replay"],
             "saving": ["find_fit", "load_fit"],
             "simulating": ["simulate"],
             "summary": ["CAUTION", "LogSummary"],
-            "supports": ["Support", "support"],
+            "cycles": ["Support", "support"],
         },
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_positive, check_whole, is_number
+from lastswitch._spelling import spelled
 from lastswitch.curves import Curve
 from lastswitch.errors import LogError
 from lastswitch.intervals import Interval
@@ -57,7 +58,10 @@ def check_rules(rules: FitRules) -> None:
     check_whole("min_subjects", rules.min_subjects, 1, LogError)
     check_whole("blurred", rules.blurred, 0, LogError)
     if not (is_number(rules.level) and 0 < rules.level < 1):
-        raise LogError(f"level must lie strictly between 0 and 1, got {rules.level!r}.")
+        raise LogError(
+            f"{spelled('level')} must lie strictly between 0 and 1, got {rules.level!r}.",
+            parameter="level",
+        )
     if rules.smooth is not None:
         check_positive("smooth", rules.smooth, LogError)
 

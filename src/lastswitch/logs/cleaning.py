@@ -7,10 +7,12 @@ reward is left out. Any other bad row is left out altogether.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lastswitch._extras import load_extra
+from lastswitch._spelling import spelled
 from lastswitch.errors import LogError
 from lastswitch.logs.times import Clock, TimeRules, Times, read_times
 from lastswitch.logs.values import NumberRules, read_number, read_text
@@ -33,10 +35,16 @@ KINDS = {
     "copy": "copy of another row, equal in every column",
 }
 #: What to say so that rows of a kind can be read, where something can be said.
-HINTS = {
-    "time": "time_format='%d/%m/%Y' reads day first, '%m/%d/%Y' month first, 'unix' seconds",
-    "zone": "zone='Europe/Rome' says on whose clock the others are",
-    "reward": "reward_words={'yes': 1, 'no': 0} reads words, decimal=',' decimal commas",
+HINTS: Mapping[str, Callable[[], str]] = {
+    "time": lambda: (
+        f"{spelled('time_format', '%d/%m/%Y')} reads day first, '%m/%d/%Y' month first, "
+        "'unix' seconds"
+    ),
+    "zone": lambda: f"{spelled('zone', 'Europe/Rome')} says on whose clock the others are",
+    "reward": lambda: (
+        f"{spelled('reward_words', {'yes': 1, 'no': 0})} reads words, "
+        f"{spelled('decimal', ',')} decimal commas"
+    ),
 }
 EXAMPLES = 3
 
@@ -125,7 +133,7 @@ def refuse_bad_rows(bad: tuple[BadRows, ...]) -> None:
         hints = "".join(f"; {hint}" for hint in bad_row_hints(bad))
         raise LogError(
             f"the log has {sum(entry.count for entry in bad):,} bad rows:\n{listing}\n"
-            f"mend them, or fit with strict=False to leave them out{hints}."
+            f"mend them, or fit with {spelled('strict', False)} to leave them out{hints}."
         )
 
 
@@ -137,7 +145,7 @@ def bad_row_hints(bad: tuple[BadRows, ...] | list[BadRows]) -> list[str]:
     >>> bad_row_hints([BadRows("arm", 2, ())])
     []
     """
-    return [HINTS[entry.kind] for entry in bad if entry.kind in HINTS]
+    return [HINTS[entry.kind]() for entry in bad if entry.kind in HINTS]
 
 
 def _found(bad: list[BadRows]) -> str:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from lastswitch._checks import is_number
 from lastswitch._extras import load_extra
+from lastswitch._spelling import spelled
 from lastswitch.errors import LogError
 from lastswitch.logs.zones import instant_to_wall, offset
 
@@ -78,16 +79,18 @@ def clock_rounds(
     if clock == "numbers":
         if not (is_number(every) and 0 < every < float("inf")):
             raise LogError(
-                f"this log's times are plain numbers, so every must be a number of them larger "
-                f"than 0, got {every!r}; if they are seconds since 1970, say time_format='unix' "
-                "(or 'unix_ms')."
+                f"this log's times are plain numbers, so {spelled('every')} must be a number of "
+                f"them larger than 0, got {every!r}; if they are seconds since 1970, say "
+                f"{spelled('time_format', 'unix')} (or 'unix_ms').",
+                parameter="every",
             )
         return Rounds(float(every), 0.0, exact=float(every).is_integer())
     match = re.fullmatch(r"\s*(\d+)\s*(s|min|h|d|w)\s*", every) if isinstance(every, str) else None
     if match is None or int(match[1]) == 0:
         raise LogError(
-            f"every must be a whole number and a unit (s, min, h, d or w), such as '1d' or "
-            f"'12h', got {every!r}."
+            f"{spelled('every')} must be a whole number and a unit (s, min, h, d or w), such as "
+            f"'1d' or '12h', got {every!r}.",
+            parameter="every",
         )
     length = int(match[1]) * _UNITS[match[2]]
     monday = _MONDAY if length % _UNITS["w"] == 0 else 0.0
@@ -104,7 +107,10 @@ def day_start(text: str) -> float:
     """
     match = re.fullmatch(r"(\d{1,2}):(\d{2})", text) if isinstance(text, str) else None
     if match is None or int(match[1]) > 23 or int(match[2]) > 59:
-        raise LogError(f"day_starts must be a time of day such as '04:00', got {text!r}.")
+        raise LogError(
+            f"{spelled('day_starts')} must be a time of day such as '04:00', got {text!r}.",
+            parameter="day_starts",
+        )
     return 3600.0 * int(match[1]) + 60.0 * int(match[2])
 
 
@@ -130,7 +136,8 @@ def moment(at: object, clock: Clock, zone: ZoneInfo | None) -> float:
         when = datetime(at.year, at.month, at.day)
     if not isinstance(when, datetime):
         raise LogError(
-            f"at must be a date or a time such as '2024-06-03' or '2024-06-03 08:00', got {at!r}."
+            f"at must be a date or a time such as '2024-06-03' or '2024-06-03 08:00', got {at!r}.",
+            parameter="at",
         )
     if when.tzinfo is None:
         when = when.replace(tzinfo=zone if zone is not None else UTC)

@@ -2,125 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
-from lastswitch._when import WhenLike
 from lastswitch.errors import LogError
 from lastswitch.logs.clock import Rounds, moment
 from lastswitch.logs.open_clock import OpenClock
-from lastswitch.logs.reading import LogRules, Reading, log_rules, read_log
-from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log
+from lastswitch.logs.reading import EventLog, LogOptions, Moment, Reading
+from lastswitch.logs.source import LogLike
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-#: A moment: a date, a time, or text for one; a number for times that are numbers.
-Moment = str | date | float
 
-
-@dataclass(frozen=True)
-class EventLog:
-    """A log of events and how it is read, to ask where every subject stands.
-
-    Parameters
-    ----------
-    log, subject, time, arm, zone, day_starts, skip, order, time_format, backend, memory
-        As for :func:`lastswitch.fit_curves`. Rewards are not needed.
-    every
-        How the clock is cut into rounds; rounds without events are rests. None: each event is a
-        round, and everyone stands after their own last one.
-    at
-        The moment that lies in the coming round, which is not played yet: events in it and later
-        are not looked at. A date, a time, or text for one; a number for times that are numbers.
-        By default, the round after the log's last. If it is closed, the next open round.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> events = pd.DataFrame({"time": ["2024-06-01", "2024-06-02"], "arm": ["jazz", "talk"]})
-    >>> log = EventLog(events, subject=None, every="1d", at="2024-06-03")
-    >>> log.states()["tau"].to_pylist(), log.recent(1)["arm"].to_pylist()
-    ([1, -1], ['talk'])
-    """
-
-    log: LogLike
-    every: str | float | None = None
-    at: Moment | None = None
-    subject: str | None = "subject"
-    time: str = "time"
-    arm: str = "arm"
-    zone: str | None = None
-    day_starts: str = "00:00"
-    skip: WhenLike | None = None
-    order: str | int | None = None
-    time_format: str | None = None
-    backend: BackendLike = None
-    memory: str = "3GB"
-
-    def states(self) -> Any:
-        """Return the state of every arm that a subject ever played: ``subject, arm, tau``.
-
-        See :func:`lastswitch.logs.current_states`.
-        """
-        with self.open() as reading:
-            found = reading.source.connection.to_pyarrow(standing(reading, self.at))
-        return found.sort_by([("subject", "ascending"), ("arm", "ascending")])
-
-    def recent(self, rounds: int) -> Any:
-        """Return who played what in the last ``rounds`` rounds, as an Arrow table.
-
-        It has the columns ``subject``, ``round`` (-1 for the last one) and ``arm``.
-        """
-        with self.open() as reading:
-            found = reading.source.connection.to_pyarrow(recent_plays(reading, self.at, rounds))
-        return found.sort_by([(name, "ascending") for name in ("subject", "round", "arm")])
-
-    @contextmanager
-    def open(self) -> Iterator[Reading]:
-        """Open and clean the log; what was opened is closed at the end."""
-        rules = self._rules()
-        with open_log(self.log, self.backend, self.memory) as source:
-            yield read_log(source, rules)
-
-    def _rules(self) -> LogRules:
-        if self.at is not None and self.every is None:
-            raise LogError(
-                f"at={self.at!r} is a moment on the clock: say how long a round is, such as "
-                "every='1d'."
-            )
-        return log_rules(
-            Columns(self.subject, self.time, self.arm, None),
-            order=self.order,
-            every=self.every,
-            zone=self.zone,
-            day_starts=self.day_starts,
-            skip=self.skip,
-            time_format=self.time_format,
-        )
-
-
-def current_states(
-    log: LogLike,
-    *,
-    every: str | float | None = None,
-    at: Moment | None = None,
-    subject: str | None = "subject",
-    time: str = "time",
-    arm: str = "arm",
-    zone: str | None = None,
-    day_starts: str = "00:00",
-    skip: WhenLike | None = None,
-    order: str | int | None = None,
-    time_format: str | None = None,
-    backend: BackendLike = None,
-    memory: str = "3GB",
-) -> Any:
+def current_states(log: LogLike | EventLog, **how: Unpack[LogOptions]) -> Any:
     """Return the state of every arm that a subject ever played, as it stands at ``at``.
 
     An Arrow table ``subject, arm, tau``: ``tau`` rounds of rest, or ``-tau`` plays in a row up to
@@ -128,11 +24,11 @@ def current_states(
 
     Parameters
     ----------
-    log, subject, time, arm, zone, day_starts, skip, order, time_format, backend, memory
-        As for :func:`lastswitch.fit_curves`. Rewards are not needed.
-    every, at
-        As for :class:`lastswitch.logs.EventLog`: how the clock is cut into rounds, and the moment
-        that lies in the coming one.
+    log
+        The log, or an :class:`lastswitch.logs.EventLog`, which says how it is read.
+    **how
+        Parameters of :class:`lastswitch.logs.EventLog`, such as ``every`` (how the clock is cut
+        into rounds) and ``at`` (the moment that lies in the coming one). Rewards are not needed.
 
     Examples
     --------
@@ -143,22 +39,7 @@ def current_states(
     [-2]
     [2]
     """
-    events = EventLog(
-        log,
-        every=every,
-        at=at,
-        subject=subject,
-        time=time,
-        arm=arm,
-        zone=zone,
-        day_starts=day_starts,
-        skip=skip,
-        order=order,
-        time_format=time_format,
-        backend=backend,
-        memory=memory,
-    )
-    return events.states()
+    return EventLog.of(log, how).states()
 
 
 def standing(reading: Reading, at: Moment | None) -> Table:

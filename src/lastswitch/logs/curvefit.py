@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lastswitch._ascii import printable
 from lastswitch._listing import counted
 from lastswitch.bandit import Bandit
 from lastswitch.logs.armfit import ArmFit, FitRules, fit_arm
@@ -120,7 +121,7 @@ class CurveFit:
         ]
         for arm, findings in zip(self.arms, self.findings, strict=True):
             lines += [arm.name, *(f"  {found}" for found in findings)]
-        return "\n".join([*lines, CAUTION])
+        return printable("\n".join([*lines, CAUTION]))
 
     @cached_property
     def digest(self) -> str:

@@ -3,50 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple, Unpack
 
 from lastswitch._checks import check_flag
-from lastswitch._when import WhenLike
 from lastswitch.errors import LastSwitchWarning
 from lastswitch.logs.armfit import FitRules, check_rules
 from lastswitch.logs.cleaning import BadRows, bad_row_hints, refuse_bad_rows
-from lastswitch.logs.counts import Counts, check_tables
+from lastswitch.logs.counts import Census, Counts, check_tables, count_states
 from lastswitch.logs.curvefit import CurveFit, fit_counts
-from lastswitch.logs.ordering import Ordered, count_in_order, unordered_words
-from lastswitch.logs.reading import CopyRule, LogRules, Reading, ScaleRule, log_rules, read_log
-from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log
-from lastswitch.logs.states import Together
-from lastswitch.logs.summary import LogSummary
+from lastswitch.logs.reading import EventLog, LogOptions, LogRules, Reading
+from lastswitch.logs.source import LogLike
+from lastswitch.logs.summary import ORDERS, LogSummary
 
 
 def fit_curves(
-    log: LogLike,
+    log: LogLike | EventLog,
     *,
-    subject: str | None = "subject",
-    time: str = "time",
-    arm: str = "arm",
-    reward: str = "reward",
-    every: str | float | None = None,
-    zone: str | None = None,
-    day_starts: str = "00:00",
-    skip: WhenLike | None = None,
-    order: str | int | None = None,
-    time_format: str | None = None,
-    decimal: str = ".",
-    reward_words: Mapping[str, float] | None = None,
-    together: Together = "mean",
-    scale: ScaleRule = "none",
-    copies: CopyRule = "keep",
     strict: bool = False,
-    backend: BackendLike = None,
     max_rest: int = 60,
     max_streak: int = 20,
     level: float = 0.95,
     min_events: int = 30,
     min_subjects: int = 5,
     smooth: float | None = None,
-    memory: str = "3GB",
+    **how: Unpack[LogOptions],
 ) -> CurveFit:
     """Fit what every arm pays, rested and repeated, to a log of events.
 
@@ -57,45 +38,11 @@ def fit_curves(
     Parameters
     ----------
     log
-        A CSV or Parquet file, several, a folder or a pattern; a data frame (pandas, Polars,
-        Arrow); or an Ibis table. It is only read.
-    subject, time, arm, reward
-        The columns that say who, when, what was played and what it paid. ``subject=None`` takes
-        the whole log as one subject's; stretches of 20 rounds are then compared within themselves.
-    every
-        None: each subject's events in order are its rounds. ``"1d"``, ``"12h"``, ``"1w"``, ...: the
-        clock gives the rounds, so a day without events is a day of rest. A number for times that
-        are numbers.
-    zone, day_starts
-        On whose clock days are cut, such as ``"America/Lima"``, and at what time of day. Times that
-        carry no zone are read as of this one. Without ``zone``, days are cut at midnight UTC, or
-        at the log's own midnight if its times carry none.
-    skip
-        Rounds that do not exist, in words as a :class:`lastswitch.Calendar` has them, such as
-        ``"sat-sun"`` or ``"22:00-06:00"``: rest is counted in open rounds, and events in closed
-        ones are left out with a notice.
-    order
-        Events of one subject at one time have no order. A column that gives them one, or a whole
-        number, the seed of a random order. Where more than 5 % of consecutive events are tied, no
-        question is answered unless ``order`` or ``every`` is given.
-    time_format
-        How times in text are written, such as ``"%d/%m/%Y %H:%M"``; ``"unix"`` or ``"unix_ms"``
-        for numbers that are seconds or milliseconds since 1970. ISO 8601 needs none.
-    decimal, reward_words
-        How rewards in text are written: the decimal mark, and words that stand for numbers, such
-        as ``{"yes": 1, "no": 0}``.
-    together
-        With ``every``: what several events of one subject and arm in one round pay, their
-        ``"mean"`` or ``"max"``. They are one play.
-    scale
-        ``"none"``: rewards are in [0, 1] already (others are refused). ``"clip"`` cuts them there,
-        ``"minmax"`` maps the smallest to 0 and the largest to 1.
-    copies
-        What to do with rows equal in every column of the log: ``"keep"`` or ``"drop"`` them.
+        The log: a CSV or Parquet file, several, a folder or a pattern; a data frame (pandas,
+        Polars, Arrow); or an Ibis table. Or an :class:`lastswitch.logs.EventLog`, which also says
+        how it is read.
     strict
         Refuse a log with bad rows instead of leaving them out with a notice.
-    backend
-        ``"duckdb"`` (the default, embedded), ``"spark"``, or an Ibis connection.
     max_rest, max_streak
         Depth of the tables: longer rests and streaks are counted with the last.
     level
@@ -105,8 +52,11 @@ def fit_curves(
         where that is still too little: planning counts on its lower bound only.
     smooth
         Average each rest value with its neighbours within about this many rounds.
-    memory
-        What the embedded engine may hold before it spills to disk.
+    **how
+        How the log is read, the parameters of :class:`lastswitch.logs.EventLog`: ``subject``,
+        ``time``, ``arm`` and ``reward`` name columns; ``every``, ``zone``, ``day_starts``,
+        ``skip`` and ``order`` make rounds; ``time_format``, ``decimal``, ``reward_words``,
+        ``together``, ``scale`` and ``copies`` read values; ``backend`` and ``memory`` do the work.
 
     Examples
     --------
@@ -121,22 +71,7 @@ def fit_curves(
     check_rules(rules)
     check_tables(0, max_rest, max_streak)
     check_flag("strict", strict)
-    reads = log_rules(
-        Columns(subject, time, arm, reward),
-        order=order,
-        every=every,
-        zone=zone,
-        day_starts=day_starts,
-        skip=skip,
-        time_format=time_format,
-        decimal=decimal,
-        reward_words=reward_words,
-        together=together,
-        scale=scale,
-        copies=copies,
-    )
-    with open_log(log, backend, memory) as source:
-        reading = read_log(source, reads)
+    with EventLog.of(log, how).open("reward") as reading:
         bad = reading.events.bad
         if strict:
             refuse_bad_rows(bad)
@@ -204,3 +139,66 @@ def _warn(bad: tuple[BadRows, ...]) -> None:
     lines += [f"  to read more of them: {hint}" for hint in bad_row_hints(bad)]
     listing = "\n".join(lines)
     warnings.warn(f"bad rows left out:\n{listing}", LastSwitchWarning, stacklevel=3)
+
+
+#: Share of consecutive events without an order from which on it must be chosen.
+MOST_TIED = 0.05
+#: Below this share of them, other orders are not tried: they cannot change an answer.
+_FEW_TIED = 0.001
+
+
+class Ordered(NamedTuple):
+    """Counts, what is not known for lack of an order, and the counts of other random orders."""
+
+    census: Census
+    tied: int
+    pairs: int
+    blurred: int
+    others: tuple[Counts, ...]
+
+
+def count_in_order(reading: Reading, rest: int, streak: int) -> Ordered:
+    """Count every play of a log, drawing the order of tied events at random."""
+
+    def count(shuffle: int | None = None) -> Census:
+        one = reading.rules.columns.subject is None
+        connection, rows = reading.source.connection, reading.events.rows
+        states = reading.states(shuffle)
+        return count_states(states, connection, rest, streak, one=one, rows=rows)
+
+    plain = count()
+    tied, pairs = plain.tied, max(plain.pairs - reading.events.subjects, 1)
+    if not tied:
+        return Ordered(plain, 0, pairs, 0, ())
+    seed = reading.rules.seed
+    drawn = count(0 if seed is None else seed)
+    if seed is None and tied > MOST_TIED * pairs:
+        return Ordered(drawn, tied, pairs, min(_largest_batch(reading), rest), ())
+    if tied < _FEW_TIED * pairs:
+        return Ordered(drawn, tied, pairs, 0, ())
+    others = tuple(count((seed or 0) + more).counts for more in range(1, ORDERS))
+    return Ordered(drawn, tied, pairs, 0, others)
+
+
+def unordered_words(tied: int, pairs: int, blurred: int) -> str:
+    """Return why nothing is said of streaks and short rests, and what to do.
+
+    Examples
+    --------
+    >>> unordered_words(30, 40, 4)[:66]
+    '30 of 40 consecutive events (75%) have the time of the one before '
+    """
+    return (
+        f"{tied:,} of {pairs:,} consecutive events ({tied / pairs:.0%}) have the time of the one "
+        f"before them, and which came first is not in the log: streaks, and rests up to {blurred} "
+        "rounds, cannot be told. Say what orders them, a column or a seed to draw an order by "
+        "(order), or let the clock make the rounds (every)."
+    )
+
+
+def _largest_batch(reading: Reading) -> int:
+    """Return the most events that share a subject and a time."""
+    table = reading.table
+    batches = table.group_by(["subject", "time"]).aggregate(many=table.count())
+    found = reading.source.connection.to_pyarrow(batches.aggregate(most=batches.many.max()))
+    return int(found["most"][0].as_py())

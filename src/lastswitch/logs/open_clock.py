@@ -16,6 +16,7 @@ import numpy as np
 from lastswitch._days import Days, parse_every
 from lastswitch._extras import load_extra
 from lastswitch._open import OpenRounds
+from lastswitch._spelling import spelled
 from lastswitch._when import DAY, When, parse_time
 from lastswitch.errors import LogError
 from lastswitch.logs.cleaning import BadRows, Events
@@ -89,7 +90,8 @@ class OpenClock:
         if sizes.sum() > _MOST:
             raise LogError(
                 f"the log goes from {begin} to {end} seconds, too long for rounds so short; give "
-                "a longer every, or a part of the log."
+                f"a longer {spelled('every')}, or a part of the log.",
+                parameter="every",
             )
         places = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return (
@@ -127,7 +129,9 @@ def open_events(source: Source, events: Events, clock: OpenClock) -> Events:
     closed = before - (row["rewarded"] or 0)
     if row["begin"] is None:
         raise LogError(
-            f"skip leaves out all {events.rows:,} events: none is in an open round; skip less."
+            f"{spelled('skip')} leaves out all {events.rows:,} events: none is in an open round; "
+            "skip less.",
+            parameter="skip",
         )
     bad = (*events.bad, BadRows("closed", closed, ())) if closed else events.bad
     found = {key: row[key] for key in ("subjects", "lowest", "highest")}

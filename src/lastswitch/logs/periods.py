@@ -64,27 +64,28 @@ def _period_scores(
 
     Returned with the scores is what the pattern was laid upon: the trend (a monotone fit, so that
     a rise, a fall or a step is no period), or a level. A level, since the trend of a pure season
-    is a step that its first turn alone does not follow. A rest never predicts itself, so that a
-    single peak is no period.
+    is a step that its first turn alone does not follow. A rest never predicts itself, and the one
+    that gains most does not count, so that a single peak is no period.
     """
     weight = 1 / errors**2
     level = np.full(len(means), np.average(means, weights=weight))
-    missed = float(np.sum(weight * (means - trend) ** 2))
-    scores = [
-        np.array([missed - _missed(means - base, weight, p) for p in range(2, len(means) // 2 + 1)])
-        for base in (trend, level)
+    missed, periods = weight * (means - trend) ** 2, range(2, len(means) // 2 + 1)
+    gains = [
+        [missed - _missed(means - base, weight, p) for p in periods] for base in (trend, level)
     ]
+    scores = [np.array([gain.sum() - gain.max() for gain in tried]) for tried in gains]
     best = int(scores[1].max() > scores[0].max())
     return scores[best], (trend, level)[best]
 
 
-def _missed(residual: FloatArray, weight: FloatArray, period: int) -> float:
-    """Return what is left when every rest is predicted by the others of its phase."""
+def _missed(residual: FloatArray, weight: FloatArray, period: int) -> FloatArray:
+    """Return what is left of every rest when the others of its phase predict it."""
     phase = np.arange(len(residual)) % period
     mass = np.bincount(phase, weight)[phase] - weight
     pull = np.bincount(phase, weight * residual)[phase] - weight * residual
     guess = np.divide(pull, mass, out=np.zeros(len(residual)), where=mass > 0)
-    return float(np.sum(weight * (residual - guess) ** 2))
+    missed: FloatArray = weight * (residual - guess) ** 2
+    return missed
 
 
 def _monotone(means: FloatArray, errors: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -18,14 +18,13 @@ from lastswitch._arrays import FloatArray
 from lastswitch._checks import check_whole
 from lastswitch._extras import load_extra
 from lastswitch._random import stream
-from lastswitch._when import WhenLike
 from lastswitch.errors import InputTypeError, LogError
 from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import FitRules, check_rules
 from lastswitch.logs.counts import GROUPS, arm_order, check_tables, column_of
 from lastswitch.logs.cycles import cycle_cells, rounds_of
-from lastswitch.logs.reading import ScaleRule, log_rules, read_log
-from lastswitch.logs.source import BackendLike, Columns, LogLike, open_log
+from lastswitch.logs.reading import EventLog, LogOptions
+from lastswitch.logs.source import LogLike
 from lastswitch.states import column
 
 if TYPE_CHECKING:
@@ -74,22 +73,9 @@ class Replay:
 
 
 def replay(
-    log: LogLike,
+    log: LogLike | EventLog,
     target: Plan | Sequence[int] | Sequence[str] | Any,
     *,
-    propensity: str,
-    subject: str | None = "subject",
-    time: str = "time",
-    arm: str = "arm",
-    reward: str = "reward",
-    every: str | float | None = None,
-    zone: str | None = None,
-    day_starts: str = "00:00",
-    skip: WhenLike | None = None,
-    order: str | int | None = None,
-    time_format: str | None = None,
-    scale: ScaleRule = "none",
-    backend: BackendLike = None,
     max_rest: int = 60,
     max_streak: int = 20,
     min_events: int = 20,
@@ -97,24 +83,24 @@ def replay(
     level: float = 0.95,
     draws: int = 500,
     seed: int = 0,
+    **how: Unpack[LogOptions],
 ) -> Replay:
     """Value a rotation, repeated for ever, or ``rounds`` rounds of a policy, on a log.
 
     Parameters
     ----------
-    log, subject, time, arm, reward, order, time_format, scale, backend
-        As for :func:`lastswitch.fit_curves`.
-    every, zone, day_starts, skip
-        As for :func:`lastswitch.fit_curves`.
+    log
+        The log, or an :class:`lastswitch.logs.EventLog`, which also says how it is read.
     target
         A plan, arms to repeat (by name, or by number in the order of the log's arms), or a fresh
         policy with ``ask`` and ``tell``. A policy is told rewards drawn from the log's own
         weighted means to learn which states it visits; those visits are then valued.
-    propensity
-        The column with the chance the arm of each event had of being played.
     min_events
         A state the target visits must have at least this many events; otherwise the log cannot
         support the answer, and says so.
+    **how
+        Parameters of :class:`lastswitch.logs.EventLog`. ``propensity`` is needed: the column with
+        the chance the arm of each event had of being played.
 
     Examples
     --------
@@ -128,22 +114,14 @@ def replay(
     check_rules(FitRules(level, min_events))
     check_tables(0, max_rest, max_streak)
     check_whole("rounds", rounds, 1, LogError)
-    if not isinstance(propensity, str):
-        raise InputTypeError(f"propensity must be the name of a column, got {propensity!r}.")
-    depth = Depth(max_rest, max_streak)
-    rules = log_rules(
-        Columns(subject, time, arm, reward, propensity),
-        order=order,
-        every=every,
-        zone=zone,
-        day_starts=day_starts,
-        skip=skip,
-        time_format=time_format,
-        scale=scale,
-    )
-    with open_log(log, backend) as source:
-        states = read_log(source, rules).states(rules.seed or 0)
-        if every is not None:
+    request, depth = EventLog.of(log, how), Depth(max_rest, max_streak)
+    if not isinstance(request.propensity, str):
+        raise InputTypeError(
+            f"propensity must be the name of a column, got {request.propensity!r}."
+        )
+    with request.open("reward", "propensity") as reading:
+        states, source = reading.states(reading.rules.seed or 0), reading.source
+        if request.every is not None:
             _refuse_crowded_rounds(states, source.connection)
         sums = _weighted_sums(states, source.connection, depth)
         visits = _visits(target, sums, min_events, rounds, seed)

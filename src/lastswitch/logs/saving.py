@@ -187,7 +187,7 @@ def _counts(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Counts:
 def _bandit_of(path: Path) -> str | None:
     """Return the digest of the bandit that a fit's file gave, None if it is no such file."""
     try:
-        with np.load(path, allow_pickle=False) as held:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as held:
             found = json.loads(str(held["header"]))
         return found.get("bandit") if isinstance(found, dict) else None
     except Exception:  # a damaged file beside a bandit is not its fit, whatever is wrong with it

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from lastswitch._extras import load_extra
+from lastswitch._spelling import spelled
 from lastswitch._suggest import suggestion
 from lastswitch.errors import InputTypeError, LogError
 
@@ -213,17 +214,19 @@ def _connected(log: LogLike, backend: BackendLike, memory: str) -> Iterator[Base
     ibis = load_extra("ibis", "logs")
     if backend is None and isinstance(log, ibis.expr.types.Table) and not _is_memory_table(log):
         yield log.get_backend()
+    elif isinstance(backend, ibis.backends.BaseBackend):  # some cannot be compared with a text
+        yield backend
     elif backend in (None, "duckdb"):
         with _embedded(memory) as connection:
             yield connection
     elif backend == "spark":
         with _spark_session() as session:
             yield ibis.pyspark.connect(session)
-    elif isinstance(backend, ibis.backends.BaseBackend):
-        yield backend
     else:
         raise InputTypeError(
-            f"backend must be 'duckdb', 'spark' or an Ibis connection, got {backend!r}."
+            f"{spelled('backend')} must be 'duckdb', 'spark' or an Ibis connection, got "
+            f"{backend!r}.",
+            parameter="backend",
         )
 
 
@@ -237,7 +240,10 @@ def _embedded(memory: str) -> Iterator[BaseBackend]:
                 memory_limit=memory, temp_directory=folder, preserve_insertion_order=False
             )
         except duckdb.Error as error:
-            raise LogError(f"memory must be a size such as '3GB', got {memory!r}.") from error
+            raise LogError(
+                f"{spelled('memory')} must be a size such as '3GB', got {memory!r}.",
+                parameter="memory",
+            ) from error
         connection.raw_sql("SET enable_progress_bar = false")
         try:
             yield connection

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lastswitch._listing import counted, first_dozen
+from lastswitch._spelling import spelled
 from lastswitch.logs.cleaning import BadRows, bad_row_hints
 from lastswitch.logs.reading import Scale
 
@@ -68,7 +69,7 @@ class LogSummary:
         if self.copies:
             found.append(
                 f"kept: {counted(self.copies, 'row')} equal to another in every column; if "
-                "they are copies, say copies='drop'"
+                f"they are copies, say {spelled('copies', 'drop')}"
             )
         if self.unordered:
             found.append(f"not answered: {self.unordered}")

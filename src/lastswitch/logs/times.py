@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from lastswitch._extras import load_extra
+from lastswitch._spelling import spelled
 from lastswitch.errors import InputTypeError, LogError
 from lastswitch.logs.values import read_number
 from lastswitch.logs.zones import find_zone, wall_to_instant
@@ -76,7 +77,10 @@ def time_rules(time_format: str | None, zone: str | None) -> TimeRules:
     """
     if time_format is not None and time_format not in UNIX:
         if not isinstance(time_format, str):
-            raise InputTypeError(f"time_format must be text, got {time_format!r}.")
+            raise InputTypeError(
+                f"{spelled('time_format')} must be text, got {time_format!r}.",
+                parameter="time_format",
+            )
         _format_regex(time_format)
     return TimeRules(time_format, find_zone(zone))
 
@@ -195,13 +199,16 @@ def _format_regex(pattern: str) -> tuple[str, list[str]]:
         else:
             known = ", ".join(f"%{field}" for field in _FIELDS)
             raise LogError(
-                f"time_format {pattern!r}: {mark!r} is not understood here, or given twice; known "
-                f"are {known}, and 'unix' or 'unix_ms' for seconds or milliseconds since 1970."
+                f"{spelled('time_format')} {pattern!r}: {mark!r} is not understood here, or given "
+                f"twice; known are {known}, and 'unix' or 'unix_ms' for seconds or milliseconds "
+                "since 1970.",
+                parameter="time_format",
             )
     if not ({"Y", "y"} & set(fields) and {"m", "b", "B"} & set(fields) and "d" in fields):
         raise LogError(
-            f"time_format must have a day, a month and a year, such as '%d/%m/%Y' or "
-            f"'%m/%d/%Y %H:%M', or be 'unix' or 'unix_ms'; got {pattern!r}."
+            f"{spelled('time_format')} must have a day, a month and a year, such as '%d/%m/%Y' or "
+            f"'%m/%d/%Y %H:%M', or be 'unix' or 'unix_ms'; got {pattern!r}.",
+            parameter="time_format",
         )
     return f"^{regex}$", fields
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lastswitch._checks import is_number
 from lastswitch._extras import load_extra
+from lastswitch._spelling import spelled
 from lastswitch.errors import InputTypeError, LogError
 
 if TYPE_CHECKING:
@@ -38,14 +39,17 @@ def number_rules(decimal: str, words: Mapping[str, float] | None) -> NumberRules
     1.0
     """
     if decimal not in (".", ","):
-        raise LogError(f"decimal must be '.' or ',', got {decimal!r}.")
+        raise LogError(
+            f"{spelled('decimal')} must be '.' or ',', got {decimal!r}.", parameter="decimal"
+        )
     given = {} if words is None else words
     if not isinstance(given, Mapping) or not all(
         isinstance(word, str) and is_number(value) for word, value in given.items()
     ):
         raise InputTypeError(
-            f"reward_words must give a number for each word, such as {{'yes': 1, 'no': 0}}, "
-            f"got {words!r}."
+            f"{spelled('reward_words')} must give a number for each word, such as "
+            f"{{'yes': 1, 'no': 0}}, got {words!r}.",
+            parameter="reward_words",
         )
     known = {word.strip().lower(): float(value) for word, value in given.items()}
     return NumberRules(decimal, _TRUTHS | known)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._ascii import printable
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_flag, check_list, shown
 from lastswitch._codec import rebuilding, stamp, to_text, typed, unstamp
@@ -165,7 +166,7 @@ class Plan(Certificate):
     def __str__(self) -> str:
         from lastswitch.planning.reading import calendar
 
-        return calendar(self)
+        return printable(calendar(self))
 
     def calendar(self, calendar: Calendar, length: int | None = None) -> Schedule:
         """Return the plan's plays at the times of ``calendar``: to print, to draw, to write.

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from lastswitch._ascii import printable
 from lastswitch._atomic import write_atomic
 from lastswitch._checks import check_choice, check_whole
 from lastswitch._codec import stamp, to_text
@@ -102,7 +103,7 @@ class Schedule:
     def __str__(self) -> str:
         from lastswitch.schedules.text import text
 
-        return text(self)
+        return printable(text(self))
 
     def __repr__(self) -> str:
         return f"Schedule({self.length} rounds, {len(self.plays)} plays, {self.calendar!r})"

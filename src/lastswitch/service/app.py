@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,23 +18,22 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.routing import Mount
 
 from lastswitch import __version__
 from lastswitch.errors import LastSwitchError
-from lastswitch.service import decisions_api, reading_api
-from lastswitch.service.answers import answer
+from lastswitch.service import decisions_api, reading_api, studio_api
 from lastswitch.service.clock import SteadyClock
 from lastswitch.service.database import BusyError, Database, is_away, trouble_with
-from lastswitch.service.gate import Access, Gate, Rates
+from lastswitch.service.gate import Access, Gate, Rates, Streams
 from lastswitch.service.keys import Keys
-from lastswitch.service.lane import Handlers, Lane
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.operations import Answer
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
-from lastswitch.service.streams import Streams
-from lastswitch.service.wire import ProblemView, decision_view
+from lastswitch.service.wire import ProblemView, answer, decision_view
 from lastswitch.service.worker import PATIENCE, Reply, Worker
 
 
@@ -73,12 +71,15 @@ class Service:
         self.worker.listeners.append(lambda lines: self.metrics.sync(self.worker))
 
     def application(self) -> Any:
-        """Return the ASGI application."""
+        """Return the ASGI application.
+
+        What comes by the thousand is routed to its endpoints without the framework, which serves
+        all the rest and describes the whole.
+        """
         app = FastAPI(
             title="lastswitch",
             version=__version__,
             summary="Decisions for things that wear out when repeated and recover when rested.",
-            lifespan=self._lifespan,
             docs_url=None,  # they would load scripts from elsewhere
             redoc_url=None,
         )
@@ -87,18 +88,19 @@ class Service:
         app.include_router(decisions_api.router)
         app.include_router(reading_api.router)
         app.include_router(reading_api.open_router)
-        if importlib.util.find_spec("lastswitch.service.studio_api") is not None:
-            app.include_router(importlib.import_module("lastswitch.service.studio_api").router)
+        app.include_router(studio_api.router)
         app.mount(
             "/", StaticFiles(directory=str(files("lastswitch.service") / "studio"), html=True)
         )
-        for kind, handler in HANDLERS:
+        for kind, handler in HANDLERS.items():
             app.add_exception_handler(kind, handler)
-        lane = Lane(app, decisions_api.router.routes, HANDLERS)
-        return Gate(lane, self.access, self.keys, self.metrics, self.rates)
+        routes = [*decisions_api.plain_routes(), Mount("", app)]
+        whole = Starlette(routes=routes, exception_handlers=HANDLERS, lifespan=self._lifespan)
+        whole.state.service = self
+        return Gate(whole, self.access, self.keys, self.metrics, self.rates)
 
     @asynccontextmanager
-    async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         await self._find_database()
         self._heed_signals()
         self.worker.start()
@@ -209,12 +211,13 @@ async def _broken(request: Request, error: Any) -> Response:
     return await _problem(request, Problem(500, "internal", "something broke here."))
 
 
-HANDLERS: Handlers = (
-    (Problem, _problem),
-    (RequestValidationError, _invalid),
-    (HTTPException, _http),
-    (LastSwitchError, _refused),
-    (SQLAlchemyError, _away),
-    (BusyError, _away),
-    (Exception, _broken),
-)
+#: What answers an error of a kind.
+HANDLERS: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
+    Problem: _problem,
+    RequestValidationError: _invalid,
+    HTTPException: _http,
+    LastSwitchError: _refused,
+    SQLAlchemyError: _away,
+    BusyError: _away,
+    Exception: _broken,
+}

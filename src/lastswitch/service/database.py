@@ -9,19 +9,20 @@ nothing. Whoever dies gives its turn back.
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, select
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from lastswitch.errors import ServiceError
-from lastswitch.service import tables
+from lastswitch.service import migrations
 from lastswitch.service.problems import Problem
 
 try:
@@ -29,12 +30,16 @@ try:
 except ImportError:  # Windows: SQLite's own busy handler has to do
     fcntl = None  # type: ignore[assignment]
 
-#: Names the advisory lock of PostgreSQL: "last" as a number.
+#: Names the advisory lock of PostgreSQL, "last" as a number; and what waits for the turn there.
 TURN = 0x6C617374
+TAKE_TURN = f"SELECT pg_advisory_xact_lock({TURN})"
 #: Seconds to wait for a turn, or for a lock of the database, and once the process is ending.
 PATIENCE, ENDING = 5.0, 1.0
 #: Seconds between two tries to get a turn that another process has.
 _AGAIN = 0.001
+#: Pages of SQLite's log after which a commit copies it into the file; by default it is so often
+#: that half the time goes there.
+_LOG_PAGES = 8_000
 #: Seconds that PostgreSQL may take for one statement.
 _STATEMENT = 60.0
 
@@ -92,24 +97,46 @@ class Database:
         #: Whether the process is ending, so that there is no time to wait for turns.
         self.ending = False
         self._handle: tuple[int, int] | None = None
+        #: The file as it was, if it was of an earlier release and is migrated.
+        self.copy: Path | None = None
 
-    def create(self) -> None:
-        """Make the tables where there are none; refuse tables of another version."""
+    def create(self, migrate: bool = False) -> None:
+        """Make the tables where there are none; refuse those of another release, or migrate them.
+
+        A SQLite file that is migrated is copied first (:attr:`copy`).
+        """
         self._create_file()
         with self.writing() as connection:
-            tables.metadata.create_all(connection)
-            for statement in tables.GUARDS["sqlite" if self.sqlite else "postgresql"]:
-                connection.exec_driver_sql(statement)
-            where = tables.meta.c.name == "schema"
-            found = connection.execute(select(tables.meta.c.value).where(where)).scalar()
+            found = migrations.revision_of(connection)
             if found is None:
-                row = {"name": "schema", "value": str(tables.SCHEMA)}
-                connection.execute(insert(tables.meta), [row])
-            elif found != str(tables.SCHEMA):
+                migrations.create(connection)
+            elif not migrations.is_known(found):
                 raise ServiceError(
-                    f"the database is of schema {found}, this release works with "
-                    f"{tables.SCHEMA}; use the release that wrote it."
+                    f"the database is of schema {found}, which a later release made; this one "
+                    f"works with {migrations.newest()}: use the later release."
                 )
+            elif found != migrations.newest():
+                if not migrate:
+                    raise ServiceError(
+                        f"the database is of schema {found}, which an earlier release made; make "
+                        "a copy of it, and bring it up to date: lastswitch serve --migrate."
+                    )
+                self.copy = self._copied(found)
+                migrations.upgrade(connection, found)
+
+    def _copied(self, revision: str) -> Path | None:
+        """Return a copy of a SQLite file as it is, beside it."""
+        if not self.sqlite:
+            return None
+        file = Path(str(self.url.database))
+        kept = file.with_name(f"{file.stem}.schema-{revision}{file.suffix}")
+        kept.touch(mode=0o600)
+        with (
+            closing(sqlite3.connect(file)) as source,
+            closing(sqlite3.connect(kept)) as target,
+        ):
+            source.backup(target)
+        return kept
 
     def _create_file(self) -> None:
         """Make SQLite's file for its owner alone: it holds names, and hashes of keys."""
@@ -136,7 +163,7 @@ class Database:
         """Give a connection to write on, when it is our turn; commit at the end."""
         with self.taking_turns(), self._writing.begin() as connection:
             if not self.sqlite:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TURN})")
+                connection.exec_driver_sql(TAKE_TURN)
             yield connection
 
     def close(self) -> None:
@@ -256,6 +283,7 @@ def _pragmas(synchronous: str) -> Any:
         for pragma in (
             f"busy_timeout = {PATIENCE * 1000:.0f}",
             "journal_mode = WAL",
+            f"wal_autocheckpoint = {_LOG_PAGES}",
             f"synchronous = {synchronous}",
             "foreign_keys = ON",
         ):

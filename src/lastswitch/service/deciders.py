@@ -18,9 +18,9 @@ from lastswitch.learning.elsewhere import SharedRotation
 from lastswitch.learning.tracks import Track
 from lastswitch.rules import Rule, at_most, violations
 from lastswitch.service.clock import Clock
+from lastswitch.service.operations import Standing
 from lastswitch.service.rotation import Arms, Version, prior_of, shifted
 from lastswitch.service.rounds import SharedRounds
-from lastswitch.service.subjects import Standing
 
 #: Plans and tracks remembered by one worker.
 _REMEMBERED = 50_000

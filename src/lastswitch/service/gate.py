@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import logging
 import math
+import random
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -19,7 +22,6 @@ from urllib.parse import unquote
 from lastswitch.service.keys import ANYBODY, Key, Keys
 from lastswitch.service.metrics import Metrics
 from lastswitch.service.problems import MEDIA, Problem
-from lastswitch.service.randomness import random_bytes
 
 log = logging.getLogger("lastswitch.service.requests")
 
@@ -106,6 +108,50 @@ class Rates:
         self._left[key] = left - count, now
 
 
+class Streams:
+    """Counts streams, and refuses one too many.
+
+    Parameters
+    ----------
+    of_one, of_all
+        How many there may be of one key, and of all.
+
+    Examples
+    --------
+    >>> streams = Streams(1, 2)
+    >>> with streams.one_more("ann"):
+    ...     streams.check("bob")
+    ...     try:
+    ...         streams.check("ann")
+    ...     except Problem as problem:
+    ...         print(problem)
+    a key watches up to 1 streams of events at once; close one.
+    """
+
+    def __init__(self, of_one: int, of_all: int) -> None:
+        self._of_one, self._of_all = of_one, of_all
+        self._open: Counter[str] = Counter()
+
+    def check(self, key: str) -> None:
+        """Refuse a stream of a key that has as many as it may."""
+        if self._open[key] >= self._of_one:
+            words = f"a key watches up to {self._of_one} streams of events at once; close one."
+            raise Problem(429, "streams", words, retry_after=5)
+        if self._open.total() >= self._of_all:
+            raise Problem(429, "streams", "too many watch; try again in a moment.", retry_after=5)
+
+    @contextmanager
+    def one_more(self, key: str) -> Iterator[None]:
+        """Count a stream while it is open."""
+        self.check(key)
+        self._open[key] += 1
+        try:
+            yield
+        finally:
+            self._open[key] -= 1
+            self._open += Counter()  # forget who has none
+
+
 class Gate:
     """The outermost layer of the application."""
 
@@ -122,7 +168,7 @@ class Gate:
             return
         began, headers = time.perf_counter(), dict(scope["headers"])
         given = headers.get(b"x-request-id", b"")
-        name = given if _ID.fullmatch(given) else random_bytes(8).hex().encode()
+        name = given if _ID.fullmatch(given) else b"%016x" % random.getrandbits(64)
         scope["request_id"] = name.decode()
         status, begun, ended = 500, False, False
         bodiless = scope["method"] == "HEAD"

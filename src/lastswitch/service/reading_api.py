@@ -12,7 +12,6 @@ from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from sqlalchemy import select
 
 from lastswitch.service import drafts, export, tables
-from lastswitch.service.answers import answer, problems
 from lastswitch.service.deciders import Asked, NoArmError
 from lastswitch.service.keys import Key
 from lastswitch.service.operations import Subject
@@ -24,7 +23,9 @@ from lastswitch.service.wire import (
     DecisionView,
     RotationView,
     SubjectView,
+    answer,
     decision_view,
+    problems,
     rotation_view,
 )
 

@@ -18,8 +18,8 @@ from lastswitch.learning.elsewhere import SharedRotation
 from lastswitch.service import tables
 from lastswitch.service.database import Database
 from lastswitch.service.deciders import hear, make_learner
+from lastswitch.service.operations import Standing
 from lastswitch.service.rotation import Version, make_version
-from lastswitch.service.subjects import Standing
 
 _AT_A_TIME = 5_000
 #: What each kind of line makes of a decision.

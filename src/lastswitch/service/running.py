@@ -1,4 +1,4 @@
-"""Starting the service: a database beside the rotation's file, a first key, worker processes."""
+"""Starting the service: an address, a database, a first key, worker processes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from lastswitch.errors import ServiceError
@@ -27,8 +28,7 @@ from lastswitch.service.app import Service
 from lastswitch.service.database import Database, is_away, trouble_with
 from lastswitch.service.gate import LOOPBACK, Access, Limits
 from lastswitch.service.keys import has_master, make_key
-from lastswitch.service.lines import log_lines
-from lastswitch.service.listening import Protocol
+from lastswitch.service.metrics import log_lines
 from lastswitch.service.rotation import plain
 from lastswitch.service.rotations import put_rotation
 from lastswitch.service.worker import PATIENCE
@@ -49,9 +49,16 @@ class Prepared(NamedTuple):
 
 
 def open_database(
-    files: Sequence[Path], where: str | None = None, synchronous: str = "FULL"
+    files: Sequence[Path],
+    where: str | None = None,
+    synchronous: str = "FULL",
+    migrate: bool = False,
 ) -> Database:
-    """Return the database of some rotations' files, or the one named, with its tables."""
+    """Return the database of some rotations' files, or the one named, with its tables.
+
+    A SQLite file that an earlier release wrote is copied and brought up to date; PostgreSQL, of
+    which we can make no copy, only if ``migrate`` says that there is one.
+    """
     if where is None:
         if not files:
             raise ServiceError("say what to serve: a rotation's file, or --database.")
@@ -60,7 +67,7 @@ def open_database(
     ends = time.monotonic() + PATIENCE
     while True:
         try:
-            database.create()
+            database.create(migrate=migrate or database.sqlite)
             return database
         except database.errors as error:
             if not is_away(error):
@@ -70,10 +77,15 @@ def open_database(
             time.sleep(0.25)
 
 
-def prepare(files: Sequence[Path], where: str | None = None, synchronous: str = "FULL") -> Prepared:
+def prepare(
+    files: Sequence[Path],
+    where: str | None = None,
+    synchronous: str = "FULL",
+    migrate: bool = False,
+) -> Prepared:
     """Open the database, put the files' rotations into it, and make a key if there is none."""
     specs = [(file.stem, read_spec(file)) for file in files]
-    database = open_database(files, where, synchronous)
+    database = open_database(files, where, synchronous, migrate)
     for name, spec in specs:
         put_rotation(database, name, spec)
     key = None if has_master(database) else make_key(database, label="first")
@@ -247,3 +259,58 @@ class background:  # noqa: N801 - used like a function
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+
+#: Bytes of a request's first line and headers.
+MOST_HEAD = 64_000
+_REFUSAL = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-type: application/problem+json\r\nconnection: close\r\n\r\n"
+    b'{"type": "urn:lastswitch:problem:headers", "title": "Too many headers", "status": 431, '
+    b'"detail": "address and headers have at most 64,000 bytes."}'
+)
+
+
+class Protocol(HttpToolsProtocol):
+    """HTTP whose headers end: whoever sends more and more of them is cut off."""
+
+    _head, _reads_head = 0, True
+
+    def on_message_begin(self) -> None:
+        """Begin to count."""
+        self._head, self._reads_head = 0, True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Count no more: a body is counted at the gate."""
+        self._reads_head = False
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what came, unless it is too much of a head."""
+        super().data_received(data)
+        if not self._reads_head or self.transport.is_closing():
+            return
+        self._head += len(data)
+        if self._head > MOST_HEAD:
+            self.transport.write(_REFUSAL)
+            self.transport.close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that has the address, or say that somebody else has it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(4096)
+    except OSError as error:
+        found.close()
+        raise ServiceError(
+            f"{host}:{port} cannot be listened on ({error.strerror}); is it taken? Choose another "
+            "--port."
+        ) from error
+    found.set_inheritable(True)
+    return found

@@ -26,11 +26,11 @@ from lastswitch._csv import csv_text
 from lastswitch.errors import FileError, LastSwitchError, LastSwitchWarning
 from lastswitch.rules import from_dict
 from lastswitch.service import drafts
-from lastswitch.service.answers import answer, read_body
 from lastswitch.service.keys import Key
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotation import MOST_ARMS, make_version, plain
 from lastswitch.service.watching import watch_view
+from lastswitch.service.wire import answer, read_body
 
 if TYPE_CHECKING:
     from lastswitch.logs import CurveFit
@@ -149,7 +149,7 @@ async def fit(
     columns = {"subject": subject, "time": time, "arm": arm, "reward": reward, "every": every}
     found = await drafts.compute(_fitted, content, columns)
     if page:
-        from lastswitch.logs.page import page as page_of
+        from lastswitch.logs.outputs import page as page_of
 
         text = await drafts.compute(partial(page_of, found, title="Curves from a log"))
         return _attachment(text, "text/html", "fit.html")

@@ -21,8 +21,8 @@ from sqlalchemy import (
     text,
 )
 
-#: The version of this schema; a database of another one is refused.
-SCHEMA = 1
+#: What release 0.2, which knows no migrations, reads in ``meta``: it works with "1" alone.
+SCHEMA = "2"
 
 metadata = MetaData()
 _Seq = BigInteger().with_variant(Integer(), "sqlite")  # SQLite numbers rows by Integer alone
@@ -154,18 +154,18 @@ PLAYING = (subject, decision, alias, journal)
 #: a transaction from within.
 GUARDS = {
     "sqlite": [
-        f"CREATE TRIGGER IF NOT EXISTS journal_keeps_{verb} BEFORE {verb} ON journal "
+        f"CREATE TRIGGER journal_keeps_{verb} BEFORE {verb} ON journal "
         "BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END"
         for verb in ("update", "delete")
     ],
     "postgresql": [
-        "CREATE OR REPLACE FUNCTION journal_keeps() RETURNS trigger LANGUAGE plpgsql AS "
+        "CREATE FUNCTION journal_keeps() RETURNS trigger LANGUAGE plpgsql AS "
         "$$ BEGIN RAISE EXCEPTION 'the journal is append-only'; END $$",
-        "CREATE OR REPLACE TRIGGER journal_keeps BEFORE UPDATE OR DELETE ON journal "
+        "CREATE TRIGGER journal_keeps BEFORE UPDATE OR DELETE ON journal "
         "FOR EACH ROW EXECUTE FUNCTION journal_keeps()",
-        "CREATE OR REPLACE TRIGGER journal_keeps_all BEFORE TRUNCATE ON journal "
+        "CREATE TRIGGER journal_keeps_all BEFORE TRUNCATE ON journal "
         "FOR EACH STATEMENT EXECUTE FUNCTION journal_keeps()",
-        "CREATE OR REPLACE FUNCTION rows_were(changed bigint, wanted bigint) RETURNS void "
+        "CREATE FUNCTION rows_were(changed bigint, wanted bigint) RETURNS void "
         "LANGUAGE plpgsql AS $$ BEGIN IF changed <> wanted THEN RAISE EXCEPTION "
         "'another worker came first' USING ERRCODE = 'serialization_failure'; END IF; END $$",
     ],

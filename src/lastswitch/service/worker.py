@@ -20,15 +20,13 @@ from sqlalchemy import delete, insert, select
 
 from lastswitch.errors import LastSwitchError
 from lastswitch.service import tables
-from lastswitch.service.channels import ConflictError, open_channel
-from lastswitch.service.checkpoints import Checkpoints
 from lastswitch.service.clock import SteadyClock
 from lastswitch.service.contract import Work
 from lastswitch.service.database import Database, is_away, is_conflict, trouble_with
 from lastswitch.service.operations import Answer, Close, Operation
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotations import Rotations
-from lastswitch.service.store import changes, count_subjects, load
+from lastswitch.service.store import ConflictError, changes, count_subjects, load, open_channel
 
 log = logging.getLogger("lastswitch.service")
 
@@ -93,7 +91,6 @@ class Worker:
         #: Called with every batch of lines once they are committed.
         self.listeners: list[Callable[[list[Any]], None]] = []
         self._render, self._channel = render, open_channel(database)
-        self._checkpoints = Checkpoints(database)
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="lastswitch-store", daemon=True)
         self._looked = self._swept = self._surveyed = self._wrote = 0.0
@@ -106,7 +103,6 @@ class Worker:
     def start(self) -> None:
         """Read the journal, then answer."""
         self.database.ending = False
-        self._checkpoints.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -115,7 +111,6 @@ class Worker:
         self._queue.put(None)
         if self._thread.is_alive():
             self._thread.join()
-        self._checkpoints.stop()
 
     def stop_soon(self) -> None:
         """Wait for nobody any longer: the process is told to end."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit, whole
+from lastswitch._kernels import ONE, index, jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import KeyArray
 from lastswitch.planning.search.selection import (
@@ -27,7 +27,7 @@ ROUND, NODE, NODES, CANDIDATES, PLACES, CHILDREN, WORK, WIDTH = 0, 1, 2, 3, 4, 5
 
 
 class Completion(NamedTuple):
-    """What a beam is led by: cost-to-go and key by state, prices, now and ahead; who is alike."""
+    """What a beam is led by: worth and key by state, prices by round and ahead, who is alike."""
 
     worth: FloatArray
     price: FloatArray
@@ -144,31 +144,32 @@ def expand(
 ) -> int:
     """Add the children of node ``p``, in round ``t``, to the candidates; return their number."""
     alike, worth, keys = completion.alike, completion.worth, completion.keys
-    begin, earned, most = p * len(alike), nodes.value[p], nodes.bound[p]
+    begin, earned, most = index(p * len(alike)), nodes.value[p], nodes.bound[p]
     # What all machines idling would leave; a machine that cannot idle is forced.
     rest, key, forced, n_forced = completion.ahead[t + 1], np.uint64(0), -1, 0
     for i in range(len(alike)):
-        after = m.idle[nodes.states[begin + i]]
+        after = m.idle[index(nodes.states[begin + index(i)])]
         if after < 0:
             forced = i
             n_forced += 1
         else:
-            rest += worth[after]
-            key += keys[after]
+            rest += worth[index(after)]
+            key += keys[index(after)]
     if n_forced > 1:
         return count
-    twin, state = -1, -1
+    twin, state = -1, index(0)
     for i in range(len(alike)):
-        s = nodes.states[begin + i]
+        s = index(nodes.states[begin + index(i)])
         like = (alike[i] == twin) & (s == state)  # its twin in this state has these children
         twin, state = alike[i], s
         if like | ((n_forced == 1) & (i != forced)):
             continue
         back, unkey = 0.0, np.uint64(0)
         if n_forced == 0:
-            back, unkey = worth[m.idle[s]], keys[m.idle[s]]
-        for a in range(m.arc[s], m.arc[s + 1]):
-            v, after = earned + m.gain[a], m.nxt[a]
+            idle = index(m.idle[s])
+            back, unkey = worth[idle], keys[idle]
+        for a in range(index(m.arc[s]), index(m.arc[s + ONE])):
+            v, after = earned + m.gain[a], index(m.nxt[a])
             b = v + (rest - back + worth[after])
             b = b if b < most else most
             if b <= ledger[FLOOR]:
@@ -178,11 +179,11 @@ def expand(
                     ledger[DROPPED] = b
                 continue
             k = key - unkey + keys[after]
-            q = look_up(m, alike, nodes.states, found, pair, ledger, places, k, p, i, a)
-            c = found.table[q]
-            if c < 0:
-                c = count
-                found.table[q] = c
+            q = look_up(m, alike, nodes.states, found, pair, ledger, places, k, p, i, whole(a))
+            old = found.table[q]
+            c = index(old if old >= 0 else count)
+            if old < 0:
+                found.table[q] = count
                 count += 1
             elif v <= found.value[c]:
                 continue
@@ -208,17 +209,18 @@ def look_up(
     p: int,
     i: int,
     a: int,
-) -> int:
+) -> np.uint64:
     """Return where in the table a child (parent, place, arc) is, or is to be put: that is empty."""
-    q: int = whole(k >> np.uint64(20)) & (places - 1)
+    last = index(places) - ONE
+    q: np.uint64 = (k >> np.uint64(20)) & last
     while found.table[q] >= 0:
-        c = found.table[q]
+        c = index(found.table[q])
         if found.key[c] == k:
             ledger[COMPARED] += len(alike)
             q_p, q_i, q_a = whole(found.parent[c]), whole(found.place[c]), whole(found.taken[c])
             if same_children(m, alike, states, q_p, q_i, q_a, p, i, a, pair):
                 break
-        q = (q + 1) & (places - 1)
+        q = (q + ONE) & last
     return q
 
 
@@ -238,8 +240,9 @@ def same_children(
     """Tell whether two candidates (parent, place, arc) leave all machines in equal states."""
     n, same = len(alike), True
     for j in range(n):
-        one = m.nxt[a] if j == i else m.idle[states[p * n + j]]
-        other = m.nxt[other_a] if j == other_i else m.idle[states[other_p * n + j]]
+        one = m.nxt[index(a)] if j == i else m.idle[index(states[index(p * n + j)])]
+        two = index(states[index(other_p * n + j)])
+        other = m.nxt[index(other_a)] if j == other_i else m.idle[two]
         same &= one == other
     if same:
         return True
@@ -269,7 +272,7 @@ def child_states(
     one kind: for each other kind it would be compiled anew.)
     """
     for i in range(len(alike)):
-        s = m.nxt[taken] if i == place else m.idle[states[p * len(alike) + i]]
+        s = m.nxt[taken] if i == place else m.idle[index(states[index(p * len(alike) + i)])]
         j = i
         while j > 0 and alike[j - 1] == alike[i] and out[begin + j - 1] > s:
             out[begin + j] = out[begin + j - 1]

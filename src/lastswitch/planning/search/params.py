@@ -58,8 +58,8 @@ class SearchParams:
         The width of the beam times the third power of the slots from which on everything below is
         tried: the longer the block, the less a wider beam proves.
     shared_hard_from, shared_steps
-        With shared automata that is the work of a pass from which on it is; and the steps before
-        each pass.
+        With shared automata that is the work of a pass from which on parts are planned anew, and
+        from which on everything is tried; and the steps before each pass.
     bundle_steps, bundle_tolerance
         Steps of the bundle method to begin with, and the share of the gap below which what they
         still promise is nothing.
@@ -161,7 +161,7 @@ class SearchParams:
     pair_steps: int = 30
     pair_theta: float = 0.5
     hard_from: int = 200_000_000
-    shared_hard_from: int = 4_000_000
+    shared_hard_from: tuple[int, int] = (8_000_000, 300_000_000)
     shared_steps: int = 100
     bundle_steps: int = 100
     bundle_tolerance: float = 3e-3

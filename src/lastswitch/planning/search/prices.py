@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._kernels import ONE, index, jit
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.sharing import Sharing, stock_shared
 from lastswitch.planning.search.params import DEFAULT, SearchParams
@@ -300,34 +300,34 @@ def stock(
     over the arcs of each state, of which there are one here and three there, would take the
     processor by surprise, and several times as long.
     """
-    d, nowhere, bound, k = len(price), len(m.idle), 0.0, 0
+    d, nowhere, bound, k = len(price), len(m.idle), 0.0, index(0)
     for t in range(d - 1, -1, -1):
         cost, begin, end = price[t], m.lo[t], m.hi[t]
-        for s in range(begin, end):
+        for s in range(index(begin), index(end)):
             after = m.idle[s]
-            worth[s] = worth[after if after >= 0 else nowhere]
-        for a in range(m.arc[begin], m.arc[end]):
-            s, v = source[a], m.gain[a] - cost + worth[m.nxt[a]]
+            worth[s] = worth[index(after if after >= 0 else nowhere)]
+        for a in range(index(m.arc[begin]), index(m.arc[end])):
+            s, v = index(source[a]), m.gain[a] - cost + worth[index(m.nxt[a])]
             best = worth[s]
             worth[s] = v if v > best else best
     for t in range(d):
         bound += price[t]
         slope[t] = 1.0
     for i in range(len(m.root)):
-        s = m.root[i]
+        s = index(m.root[i])
         bound += worth[s]
         for t in range(d):
             best, after, pulled = worth[s], m.idle[s], np.float32(0.0)
-            if after < 0 or worth[after] != best:
+            if after < 0 or worth[index(after)] != best:
                 pulled = np.float32(1.0)
                 slope[t] -= 1.0
-                for a in range(m.arc[s], m.arc[s + 1]):
+                for a in range(index(m.arc[s]), index(m.arc[s + ONE])):
                     after = m.nxt[a]
-                    if m.gain[a] - price[t] + worth[after] == best:
+                    if m.gain[a] - price[t] + worth[index(after)] == best:
                         break
             paths[k] = pulled
-            s = after
-            k += 1
+            s = index(after)
+            k += ONE
     return bound
 
 

@@ -137,9 +137,14 @@ class Search:
         """
         relaxation = self.main = self._bundled(relaxation)
         self._beam(relaxation, self.params.seed_width)
-        while self._pass(relaxation, width) < self.params.shared_hard_from:
+        work, easy = 0, self.params.shared_hard_from
+        while work < easy[1]:
+            self.guide = relaxation.prices.price.copy(), relaxation.arm_usage()
+            if work > easy[0]:
+                self.plan_anew(relaxation)
+            work = self._pass(relaxation, width)
             width *= self.params.widen
-        return relaxation, width * self.params.widen
+        return relaxation, width
 
     def _go_on(self, relaxation: Relaxation, width: int) -> None:
         """Better prices, better schedules and a growing merge, then a wider beam, for ever."""

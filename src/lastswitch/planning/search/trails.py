@@ -74,15 +74,15 @@ def walk(
 def regrets(prices: Prices, machine: int, slack: float, trail: Trail, bins: int) -> FloatArray:
     """Return how many states of a machine there are per round and regret, in steps up to ``slack``.
 
-    That is by how much the best path through a state falls short of the machine's best. The
-    machines are minimal.
+    That is by how much the best path through a state falls short of the machine's best. Slots are
+    numbered as states are: from either end.
     """
     m, d = prices.diagram, prices.diagram.length
     walk(prices, machine, np.full((2, d), slack), trail)
     states = np.flatnonzero(trail.seen == machine)
     regret = -(trail.reached[states] + prices.worth[states])
     states, regret = states[regret < slack], regret[regret < slack]
-    rounds = d - np.searchsorted(m.hi[::-1], states, side="right")  # from the last one back
+    rounds = np.searchsorted(np.sort(m.hi), states, side="right")
     steps = np.clip(bins * (regret / slack), 0, bins - 1).astype(np.int64)
     counts = np.bincount(bins * rounds + steps, minlength=(d + 1) * bins)
     return counts.reshape(d + 1, bins).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The short way to an operation answers as the framework does."""
+"""Plain routes answer as the framework does, which only describes them."""
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -6,7 +6,6 @@ from service_cases import CYCLE, Database, Now, running
 from starlette.testclient import TestClient
 
 from lastswitch.service.gate import Gate
-from lastswitch.service.lane import Lane
 
 ASKS = st.fixed_dictionaries(
     {"subject": st.sampled_from(["ann", "bob", "cay", "", "x" * 201, "\u200b", 3, None])},
@@ -81,16 +80,28 @@ class Side:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(steps=st.lists(st.one_of(ASK, TELL, ASK, BATCH), min_size=1, max_size=14))
-def test_both_ways_answer_alike(tmp_path_factory, steps):
+def test_plain_routes_answer_as_the_framework_would(tmp_path_factory, steps):
     """Statuses, media types and bodies, whatever is asked, in whatever order."""
-    folder, now = tmp_path_factory.mktemp("lane"), Now()
+    folder, now = tmp_path_factory.mktemp("routes"), Now()
     with (
-        running(Database(folder / "a.sqlite", "NORMAL"), {"r": CYCLE}, clock=now) as short,
-        running(Database(folder / "b.sqlite", "NORMAL"), {"r": CYCLE}, clock=now) as long,
+        running(Database(folder / "a.sqlite", "NORMAL"), {"r": CYCLE}, clock=now) as plain,
+        running(Database(folder / "b.sqlite", "NORMAL"), {"r": CYCLE}, clock=now) as framed,
     ):
-        lane, service = long.app._app, long.service
-        assert isinstance(lane, Lane)
-        gate = Gate(lane._app, service.access, service.keys, service.metrics, service.rates)
-        sides = Side(short), Side(TestClient(gate, headers=long.headers))
+        service, mounted = framed.service, framed.app._app.routes[-1]
+        gate = Gate(mounted.app, service.access, service.keys, service.metrics, service.rates)
+        sides = Side(plain), Side(TestClient(gate, headers=framed.headers))
         for step in steps:
             assert sides[0].send(step) == sides[1].send(step), step
+
+
+def test_every_operation_of_the_contract_has_a_plain_route(tmp_path):
+    """None is left to the slow way, and what is no operation is refused as before."""
+    with running(Database(tmp_path / "a.sqlite", "NORMAL"), {"r": CYCLE}) as client:
+        described = client.get("/openapi.json").json()["paths"]
+        deciding = {path for path in described if "decisions" in path and "post" in described[path]}
+        plain = client.app._app.routes[:-1]
+        assert {route.path for route in plain} == deciding
+        assert {method for route in plain for method in route.methods} == {"POST"}
+        wrong = client.delete("/v1/rotations/r/decisions")
+        assert wrong.status_code == 405
+        assert wrong.headers["content-type"] == "application/problem+json"

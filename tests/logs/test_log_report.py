@@ -8,7 +8,7 @@ import pytest
 import lastswitch as ls
 from lastswitch.cli import main
 from lastswitch.logs import find_fit, fit_curves, simulate
-from lastswitch.logs.voice import plan_words
+from lastswitch.logs.report import plan_words
 
 TRUTH = ls.Bandit([ls.curves.step(2, 0.9, 0.1), ls.curves.constant(0.3)], names=["jazz", "talk"])
 

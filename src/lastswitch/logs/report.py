@@ -6,10 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from lastswitch._listing import counted
-from lastswitch.logs.cycles import cycle_cells, rounds_of
-from lastswitch.logs.gains import predicted_gain
+from lastswitch.logs.cycles import cycle_cells, rounds_of, support, support_words
+from lastswitch.logs.predict import predicted_gain
 from lastswitch.logs.summary import CAUTION
-from lastswitch.logs.supports import support, support_words
 
 if TYPE_CHECKING:
     from lastswitch.logs.armfit import ArmFit
