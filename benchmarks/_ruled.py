@@ -9,7 +9,7 @@ import numpy as np
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch._random import stream
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 
 
 def recovering(rng: np.random.Generator, n_arms: int, depth: int = 8) -> list[ls.Curve]:

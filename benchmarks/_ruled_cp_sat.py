@@ -1,6 +1,6 @@
 """A ruled problem for CP-SAT, in a process of its own: the flows as JSON in, result as JSON out.
 
-The same program HiGHS gets (:mod:`lastswitch.planning.ruled.ilp`), with pays in millionths. Run as
+The same program HiGHS gets (:mod:`lastswitch.planning.milp.flows`), with pays in millionths. Run as
 ``python -m benchmarks._ruled_cp_sat SECONDS < flow.json``.
 """
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from benchmarks._problems import FAMILIES, problem
 from benchmarks._table import keep, print_table
-from lastswitch.planning import plan_block, relaxation
+from lastswitch.planning import plan_block
+from lastswitch.planning.milp import relaxation
 
 SIZES = [(3, 4), (5, 4), (4, 8), (5, 10)]
 

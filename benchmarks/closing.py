@@ -13,14 +13,11 @@ from typing import Any
 from benchmarks._problems import FAMILIES, problem
 from benchmarks._table import keep, print_table
 from lastswitch import Progress
-from lastswitch.planning import plan_block
-from lastswitch.planning.params import SearchParams
+from lastswitch.planning import clock, plan_block
 
 SIZE, SEED, LIMIT = (50, 100), 100, 10.0
 #: When the gaps of the table are read.
 MOMENTS = (0.1, 1.0, 10.0)
-#: Told as often as there is something to tell.
-OFTEN = SearchParams(tell_every=0.0)
 
 
 def history(family: str, limit: float) -> list[tuple[float, float, float]]:
@@ -32,7 +29,8 @@ def history(family: str, limit: float) -> list[tuple[float, float, float]]:
         if math.isfinite(sum(state)) and (not told or told[-1][1:] != state):
             told.append((progress.seconds, *state))
 
-    plan = plan_block(problem(family, *SIZE, SEED), time_limit=limit, progress=tell, params=OFTEN)
+    clock.TELL_EVERY = 0.0  # as often as there is something to tell
+    plan = plan_block(problem(family, *SIZE, SEED), time_limit=limit, progress=tell)
     return [*told, (plan.seconds, plan.value, plan.bound)]
 
 

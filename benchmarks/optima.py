@@ -28,7 +28,7 @@ from benchmarks._table import keep, print_table
 from benchmarks.learning import FAMILIES
 from lastswitch._random import stream
 from lastswitch.instances import five_arms, two_arms
-from lastswitch.planning.arm_states import arm_states
+from lastswitch.planning.diagrams.arm_states import arm_states
 
 #: (arms, rest states per arm) of the random monotone bandits; the last ones span millions.
 SIZES = [(3, 8), (4, 8), (4, 16), (5, 12), (5, 16), (6, 11), (5, 21), (6, 14)]

@@ -24,8 +24,9 @@ import numpy as np
 
 from benchmarks._problems import FAMILIES, problem
 from benchmarks._table import keep, print_table
-from lastswitch.planning import BlockProblem, ilp, plan_block, relaxation
+from lastswitch.planning import BlockProblem, plan_block
 from lastswitch.planning import certified as certified_solver
+from lastswitch.planning.milp import ilp, relaxation
 
 SIZES = [(5, 4), (5, 20), (10, 20), (10, 40), (20, 40), (50, 100)]
 #: Sizes at which the rivals end within their limit often enough to be compared: on the first seed,

@@ -28,9 +28,9 @@ from benchmarks._table import RESULTS, keep, print_table
 from benchmarks.planning import best_time
 from lastswitch.errors import UndecidedError
 from lastswitch.planning import plan_block
-from lastswitch.planning.ruled import ilp
-from lastswitch.planning.ruled.compiled import compiled
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.diagrams.shared import ruled_model
+from lastswitch.planning.milp import flows as ilp
+from lastswitch.planning.ruled_problem import RuledProblem
 
 ROOT = Path(__file__).parent.parent
 #: Seconds for every solver, and when the gaps of the radio week are read.
@@ -66,16 +66,16 @@ def certified(problem: RuledProblem, limit: float) -> Outcome:
 def highs(problem: RuledProblem, limit: float) -> Outcome:
     """Time HiGHS on the flows; small problems several times, for the best."""
     began = time.perf_counter()
-    rounds, bound = ilp.solve(compiled(problem), time_limit=limit)
+    rounds, bound = ilp.solve(ruled_model(problem), time_limit=limit)
     seconds = time.perf_counter() - began
-    seconds = best_time(lambda: ilp.solve(compiled(problem), time_limit=limit), seconds)
+    seconds = best_time(lambda: ilp.solve(ruled_model(problem), time_limit=limit), seconds)
     return Outcome(seconds, _gap(problem.value(rounds), bound) if rounds else None)
 
 
 def cp_sat(problem: RuledProblem, limit: float) -> Outcome | None:
     """Time CP-SAT on the same flows; None if it is not installed."""
     began = time.perf_counter()
-    flow = ilp.Flow(compiled(problem))
+    flow = ilp.Flow(ruled_model(problem))
     seconds = time.perf_counter() - began
     data: dict[str, Any] = {
         "cost": flow.cost.tolist(),

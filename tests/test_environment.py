@@ -16,7 +16,7 @@ from lastswitch import Bandit, Curve
 from lastswitch.environment import ENV_ID, LSDEnv
 from lastswitch.errors import BanditError, FileError, MissingExtraError, StateError
 from lastswitch.instances import five_arms, random_bandit
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 from lastswitch.states import trajectory
 
 QUIET = Bandit([Curve([0.2, 0.9], [0.1, 0.0]), Curve([0.4], [0.3])], noise="none", initial=[3, -2])

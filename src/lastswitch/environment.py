@@ -16,8 +16,8 @@ from lastswitch._extras import load_extra
 from lastswitch.bandit import Bandit
 from lastswitch.errors import BanditError, StateError
 from lastswitch.files import find_bandit
-from lastswitch.planning.ruled.keeping import Keeper
-from lastswitch.planning.ruled.playing import states_after
+from lastswitch.planning.playing import states_after
+from lastswitch.rules.automata.keeping import Keeper
 
 if TYPE_CHECKING:
     import gymnasium

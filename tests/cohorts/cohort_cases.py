@@ -8,7 +8,7 @@ import numpy as np
 
 import lastswitch as ls
 from lastswitch.cohorts.problem import CohortProblem
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 from planning.ruled.ruled_cases import random_rule
 
 

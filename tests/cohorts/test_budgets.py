@@ -16,7 +16,7 @@ from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import used
 from lastswitch.cohorts.solving import solve
 from lastswitch.errors import BlockError, BudgetError, InfeasibleError, PlanError, UndecidedError
-from lastswitch.planning.ruled.brute_force import round_choices
+from lastswitch.planning.ruled_brute_force import round_choices
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -18,7 +18,7 @@ from lastswitch.errors import (
     InputTypeError,
     LastSwitchError,
 )
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 from lastswitch.states import moved
 
 STATES = random_states(40)

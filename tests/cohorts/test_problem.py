@@ -14,6 +14,7 @@ from lastswitch import rules as r
 from lastswitch.cohorts.budgets import Budget
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.errors import BudgetError, InfeasibleError, InputTypeError, StateError
+from lastswitch.rules.automata.counters import counters_of
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -53,9 +54,7 @@ def test_what_rules_remember_gives_their_counters_again(seed):
         for row, history in zip(rows, case.histories, strict=True):
             again = memory.counters(row[where].tolist())
             rule = memory.rule
-            real = ls.planning.ruled.counters.counters_of(
-                rule, problem.length, problem.plays[1], history
-            )
+            real = counters_of(rule, problem.length, problem.plays[1], history)
             assert [counter.key for counter in again] == [counter.key for counter in real]
 
 

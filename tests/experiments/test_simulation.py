@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch.errors import ExperimentError, InputTypeError
 from lastswitch.experiments.simulation import reference_run, simulate
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 from strategies import bandits
 
 

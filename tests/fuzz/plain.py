@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from lastswitch import rules as r
 from lastswitch.planning import BlockProblem
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 
 Rounds = tuple[tuple[int, ...], ...]
 

@@ -16,8 +16,8 @@ from lastswitch import rules as r
 from lastswitch.errors import InfeasibleError, ProblemError, RuleError
 from lastswitch.planning import BlockProblem, Terminal
 from lastswitch.planning.certificate import rounding
-from lastswitch.planning.ruled import tables
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.diagrams import tables
+from lastswitch.planning.ruled_problem import RuledProblem
 
 Rng = np.random.Generator
 #: Schedules to enumerate at most.

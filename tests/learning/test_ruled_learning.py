@@ -12,8 +12,8 @@ from lastswitch.errors import InfeasibleError, PolicyError, RuleError, Undecided
 from lastswitch.learning import RuledRotationUCB
 from lastswitch.learning.rotation.lookahead import Moves, Outlook
 from lastswitch.learning.rotation.rounds import look_ahead_rounds_reference, plan_rounds
-from lastswitch.planning.ruled.endless import Endless, shifted
 from lastswitch.rules import violations
+from lastswitch.rules.automata.endless import Endless, shifted
 from lastswitch.testing import check_policy
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch.curves import Curve
-from lastswitch.planning.arm_states import ArmStates
+from lastswitch.planning.diagrams.arm_states import ArmStates
 
 
 def merged_states(curve: Curve) -> ArmStates:

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from lastswitch.planning.arm_states import arm_states
+from lastswitch.planning.diagrams.arm_states import arm_states
 from planning.moore import merged_states
 
 # Few values, so that flat tails, short periods and sides that meet are common.

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import lastswitch as ls
-from lastswitch.planning.arm_states import arm_states
 from lastswitch.planning.clock import Clock
-from lastswitch.planning.frequency import total_bound
+from lastswitch.planning.diagrams.arm_states import arm_states
+from lastswitch.planning.optima.frequency import total_bound
 from strategies import bandits
 
 

@@ -14,7 +14,7 @@ from lastswitch import rules as r
 from lastswitch.cohorts import CohortProblem
 from lastswitch.errors import BanditError, CohortError, PlanError, ProblemError, RuleError
 from lastswitch.planning import BlockProblem, Plan, Terminal
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 
 
 def test_an_infinite_bound_proves_nothing():

@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch.errors import ProblemError
 from lastswitch.families import random_bandit
-from lastswitch.planning import BlockProblem, brute_force, search
-from lastswitch.planning.automata import Automata, block_automata
-from lastswitch.planning.certified import solve, solve_automata
-from lastswitch.planning.machines import Machines
-from lastswitch.planning.params import SearchParams
-from lastswitch.planning.products import merged
-from lastswitch.planning.search import Search
+from lastswitch.planning import BlockProblem, brute_force, clock
+from lastswitch.planning.certified import solve, solve_model
+from lastswitch.planning.clock import Clock
+from lastswitch.planning.diagrams.build import block_model
+from lastswitch.planning.diagrams.diagram import Diagram, Model
+from lastswitch.planning.search import merge, search
+from lastswitch.planning.search.merge import merged
+from lastswitch.planning.search.params import SearchParams
+from lastswitch.planning.search.search import Search
 from planning.planning_cases import close, problems, random_problem
 
 
@@ -33,7 +35,7 @@ def hard_problem(n_arms: int = 12, length: int = 40) -> BlockProblem:
 
 #: A search so narrow that small problems take several passes, with pairs and nothing else.
 PAIRS = SearchParams(
-    scout=1,
+    seed_width=1,
     narrow=1,
     widen=2,
     steps=(2, 2),
@@ -53,8 +55,8 @@ NARROW = replace(
     merge_beam=5,
     bundle_steps=3,
     merge_steps=3,
-    aim_gap=0.0,
-    walk_share=(0.0, 0.0),
+    target_gap=0.0,
+    perturbation_share=(0.0, 0.0),
 )
 NEVER = (1 << 60, 1 << 60)
 #: Each part on its own, switched off, or so short of room that it fails half-way.
@@ -65,25 +67,34 @@ SEARCHES = {
     "no neighbourhoods": replace(NARROW, free_tries=0),
     "no products": replace(NARROW, grow_from=NEVER),
     "neighbourhoods only": replace(
-        NARROW, grow_from=NEVER, free_tries=5, free_slots=3, free_width=2
+        NARROW, grow_from=NEVER, free_tries=5, free_rounds=3, free_width=2
     ),
     "a walk at once": replace(
-        NARROW, free_tries=0, walk_from=(0, 0), walk_share=(0.5, 0.5), shake_tries=1, shakes=2
+        NARROW,
+        free_tries=0,
+        perturbation_from=(0, 0),
+        perturbation_share=(0.5, 0.5),
+        perturbed_tries=1,
+        perturbations=2,
     ),
     "a walk and no products": replace(
-        NARROW, merge_most=1, walk_from=(0, 0), walk_share=(0.9, 0.9), shake_tries=2
+        NARROW,
+        merge_most=1,
+        perturbation_from=(0, 0),
+        perturbation_share=(0.9, 0.9),
+        perturbed_tries=2,
     ),
-    "wide beams after products": replace(NARROW, merge_slots=1e3),
+    "wide beams after products": replace(NARROW, wide_rounds=1e3),
     "products too large": replace(NARROW, merge_most=12, grow_over=1e9, free_tries=0),
     "some products too large": replace(
-        NARROW, merge_size=4.0, least_overlap=0.0, grow_over=1e2, aim_share=(0.5, 0.5)
+        NARROW, merge_size=4.0, least_overlap=0.0, grow_over=1e2, target_share=(0.5, 0.5)
     ),
     "aims that give way": replace(
         NARROW,
         large=0,
         merge_size=4.0,
         least_overlap=0.0,
-        aim_least=0.01,
+        target_least=0.01,
         close_from=(20, 20),
         close_gap=0.01,
     ),
@@ -92,7 +103,7 @@ SEARCHES = {
         close_size=0,
         close_after=30,
         least_overlap=0.0,
-        aim_least=0.01,
+        target_least=0.01,
         close_from=(20, 20),
         close_gap=0.1,
     ),
@@ -100,14 +111,14 @@ SEARCHES = {
         NARROW,
         close_size=0,
         close_after=1,
-        aim_share=(0.2, 0.2),
+        target_share=(0.2, 0.2),
         close_gap=0.0,
-        close_walk=(0.5, 0.5),
-        walk_patience=0,
-        walk_again=0,
-        walk_tired=0.3,
+        close_perturbation=(0.5, 0.5),
+        perturbation_patience=0,
+        perturbation_again=0,
+        perturbation_stalled=0.3,
     ),
-    "no charges": replace(NARROW, charged=False),
+    "no charges": replace(NARROW, opportunity=False),
     "few cuts": replace(NARROW, cuts=(2, 3), bundle_steps=30, merge_steps=20),
 }
 
@@ -129,8 +140,8 @@ def test_no_part_of_the_search_loses_a_better_block(name: str, time_limit: float
     for seed in range(120):
         problem = random_problem(np.random.default_rng([seed, 2]), most_blocks=600)
         best = brute_force.solve(problem).bound
-        automata = block_automata(problem)
-        found = solve_automata(automata, params=SEARCHES[name], time_limit=time_limit)
+        automata = block_model(problem)
+        found = solve_model(automata, params=SEARCHES[name], clock=Clock(time_limit))
         assert problem.value(found.block) == pytest.approx(best, abs=close(problem)), seed
         assert found.bound == pytest.approx(best, abs=close(problem)), seed
 
@@ -139,18 +150,18 @@ def test_products_that_keep_too_much_are_done_without(monkeypatch: pytest.Monkey
     """Given up half-way, when their pairs are listed, they leave everything as it was."""
     given_up = []
 
-    def counted(*given: Any) -> Machines | None:
+    def counted(*given: Any) -> Diagram | None:
         given_up.append(True)
         both = merged(*given)
         given_up[-1] = False
         return both
 
-    monkeypatch.setattr(search.products, "merged", counted)
+    monkeypatch.setattr(merge, "merged", counted)
     monkeypatch.setattr(search, "STATE_BYTES", NARROW.most_memory // 2)  # two pairs may stay
     for seed in range(120):
         problem = random_problem(np.random.default_rng([seed, 3]), most_blocks=600)
         best = brute_force.solve(problem).bound
-        found = solve_automata(block_automata(problem), params=SEARCHES["pairs first"])
+        found = solve_model(block_model(problem), params=SEARCHES["pairs first"])
         assert problem.value(found.block) == pytest.approx(best, abs=close(problem)), seed
         assert found.bound == pytest.approx(best, abs=close(problem)), seed
     assert given_up.count(True) > 5
@@ -163,7 +174,7 @@ def test_any_search_proves_the_optimum(problem: BlockProblem, name: str, limited
     """The same on whatever problems there are."""
     best = brute_force.solve(problem).bound
     limit = 1e3 if limited else None
-    found = solve_automata(block_automata(problem), params=SEARCHES[name], time_limit=limit)
+    found = solve_model(block_model(problem), params=SEARCHES[name], clock=Clock(limit))
     assert problem.value(found.block) == pytest.approx(best, abs=close(problem))
     assert found.bound == pytest.approx(best, abs=close(problem))
 
@@ -174,8 +185,8 @@ def test_a_growing_product_proves_what_a_beam_does_not(seed: int) -> None:
     bandit = random_bandit("step", 6, 16, seed)
     problem = BlockProblem.from_bandit(bandit, 16, "unknown")
     small = replace(NARROW, most_memory=2_000_000, widen=1_000, free_tries=0)
-    proven = solve_automata(block_automata(problem), params=small)
-    left = solve_automata(block_automata(problem), params=replace(small, grow_from=NEVER))
+    proven = solve_model(block_model(problem), params=small)
+    left = solve_model(block_model(problem), params=replace(small, grow_from=NEVER))
     value = problem.value(proven.block)
     assert proven.bound == pytest.approx(value)
     assert left.bound >= value - close(problem)
@@ -187,7 +198,12 @@ def test_a_search_stopped_early_brackets_the_optimum(option: dict[str, float]) -
     for seed in range(200):
         problem = random_problem(np.random.default_rng([seed, 3]), most_blocks=600)
         best = brute_force.solve(problem).bound
-        found = solve_automata(block_automata(problem), params=NARROW, **option)
+        found = solve_model(
+            block_model(problem),
+            params=NARROW,
+            gap=option.get("gap", 0.0),
+            clock=Clock(option.get("time_limit")),
+        )
         value, slack = problem.value(found.block), close(problem)
         assert value - slack <= best <= found.bound + slack, seed
         if "gap" in option:
@@ -212,12 +228,12 @@ def test_a_warm_start_from_anything_changes_no_answer(
     problem: BlockProblem, other: BlockProblem
 ) -> None:
     """The prices and block of an unrelated problem are a start, never a result."""
-    automata = block_automata(problem)
+    automata = block_model(problem)
     rng = np.random.default_rng(other.length)
-    cold = solve_automata(automata)
-    warm = solve_automata(
+    cold = solve_model(automata)
+    warm = solve_model(
         automata,
-        start_block=rng.integers(0, problem.n_arms, problem.length),
+        start=rng.integers(0, problem.n_arms, problem.length),
         prices=rng.normal(size=problem.length),
     )
     assert warm.bound == pytest.approx(cold.bound, abs=close(problem))
@@ -230,9 +246,9 @@ def test_automata_pay_what_the_problem_pays(problem: BlockProblem, seed: int) ->
     rng = np.random.default_rng(seed)
     block = [int(rng.choice(np.flatnonzero(row))) for row in problem.allowed]
     if problem.distinct_start and problem.length > 1 and block[0] == block[1]:
-        assert block_automata(problem).value(block) == -np.inf
+        assert block_model(problem).value(block) == -np.inf
     else:
-        value = block_automata(problem).value(block)
+        value = block_model(problem).value(block)
         assert value == pytest.approx(problem.value(block), abs=close(problem))
 
 
@@ -240,11 +256,11 @@ def test_automata_pay_what_the_problem_pays(problem: BlockProblem, seed: int) ->
 @given(problem=problems)
 def test_a_search_knows_what_its_block_is_worth(problem: BlockProblem) -> None:
     """The value added up in the beam is that of the block it leads to."""
-    automata = block_automata(problem)
-    run = Search(automata, 0.0, None, None, -np.inf, NARROW)
+    automata = block_model(problem)
+    run = Search(automata, 0.0, Clock(None), params=NARROW)
     run.run()
-    assert run.block is not None
-    assert run.value == pytest.approx(automata.value(run.block), abs=close(problem))
+    assert run.best.schedule is not None
+    assert run.best.value == pytest.approx(automata.value(run.best.schedule), abs=close(problem))
 
 
 def test_huge_values_do_not_blur_small_ones() -> None:
@@ -285,11 +301,11 @@ def test_ctrl_c_returns_the_best_so_far_with_its_bound() -> None:
     assert plan.value <= plan.bound
 
 
-def test_progress_is_told_while_planning() -> None:
+def test_progress_is_told_while_planning(monkeypatch: pytest.MonkeyPatch) -> None:
     """The callback hears of growing time and of a bound that only falls."""
     heard: list[ls.Progress] = []
-    often = SearchParams(tell_every=0.0)
-    ls.plan_block(hard_problem(), time_limit=0.5, progress=heard.append, params=often)
+    monkeypatch.setattr(clock, "TELL_EVERY", 0.0)
+    ls.plan_block(hard_problem(), time_limit=0.5, progress=heard.append)
     assert len(heard) > 1
     news = [(now.seconds, now.value, now.bound) for now in heard]
     seconds, values, bounds = zip(*news, strict=True)
@@ -308,16 +324,16 @@ def test_memory_stays_within_its_cap() -> None:
 
 def test_an_infeasible_set_of_automata_is_refused() -> None:
     """An arm that can neither idle nor be pulled is an error, not a crash."""
-    stuck = Automata.of(
+    stuck = Diagram.of(
         offset=[0, 1, 2], idle=[-1, -1], pull=[-1, -1], pay=[0, 0], final=[0], root=[0]
     )
     with pytest.raises(ProblemError, match="neither idle nor be pulled"):
-        solve_automata(stuck)
+        solve_model(Model(stuck, np.arange(1)))
 
 
 def test_arms_that_all_insist_on_a_slot_are_refused() -> None:
     """Two arms that may not idle in the same slot leave no block, and the error says so."""
-    eager = Automata.of(
+    eager = Diagram.of(
         offset=[0, 2, 4],
         idle=[-1, -1, -1, -1],
         pull=[2, 3, -1, -1],
@@ -325,8 +341,8 @@ def test_arms_that_all_insist_on_a_slot_are_refused() -> None:
         final=[0.0, 1.0],
         root=[0, 1],
     )
-    with pytest.raises(ProblemError, match="no block gives every slot"):
-        solve_automata(eager)
+    with pytest.raises(ProblemError, match="no block gives every round"):
+        solve_model(Model(eager, np.arange(2)))
 
 
 def test_a_block_is_found_where_most_ways_lead_nowhere() -> None:
@@ -343,7 +359,7 @@ def test_a_block_is_found_where_most_ways_lead_nowhere() -> None:
         pull[here + period - 1] = there
         idle[here + period] = pull[here + period] = there + period
         pay[here + period] = 1.0
-    automata = Automata.of(
+    automata = Diagram.of(
         offset=np.arange(length + 2) * per_slot,
         idle=idle,
         pull=pull,
@@ -351,7 +367,7 @@ def test_a_block_is_found_where_most_ways_lead_nowhere() -> None:
         final=np.zeros(per_slot),
         root=[0, period],
     )
-    found = solve_automata(automata, params=NARROW)
+    found = solve_model(Model(automata, np.arange(2)), params=NARROW)
     assert list(found.block) == [1, 1, 0] * 3
     assert found.bound == pytest.approx(6.0)
 

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from lastswitch.errors import ProblemError
 from lastswitch.planning import BlockProblem, brute_force
-from lastswitch.planning.automata import block_automata, plain_automata
-from lastswitch.planning.certified import solve, solve_automata, solve_small
+from lastswitch.planning.certified import solve, solve_model, solve_small
+from lastswitch.planning.clock import Clock
+from lastswitch.planning.diagrams.build import block_model, plain_model
+from lastswitch.planning.diagrams.minimise import compact
 from lastswitch.planning.greedy import plain_bound
-from lastswitch.planning.machines import compact
-from lastswitch.planning.params import SearchParams
+from lastswitch.planning.search.params import SearchParams
 from planning.planning_cases import close, problems
 
 #: Sizes of pays: one for a whole problem, or a mixture within it.
@@ -53,7 +54,7 @@ def exact_value(problem: BlockProblem, block: tuple[int, ...]) -> Fraction:
 def test_no_size_of_pays_breaks_the_certificate(seed: int, tiny: bool) -> None:
     """The bound holds, and what is called optimal is, against enumeration in exact arithmetic."""
     problem = sized_problem(seed)
-    params = None if tiny else SearchParams(tiny_slots=0, tiny_blocks=0)
+    params = None if tiny else SearchParams(tiny_rounds=0, tiny_blocks=0)
     found = solve(problem, params=params)
     every = itertools.product(range(problem.n_arms), repeat=problem.length)
     best = max(exact_value(problem, block) for block in every)
@@ -96,10 +97,10 @@ def test_a_value_to_beat_is_beaten_or_was_the_best(
     """A block comes back exactly if one is worth more, and the bound holds for those that are."""
     best = brute_force.solve(problem).bound
     scale = max(1.0, abs(best))
-    automata, beat = block_automata(problem), best + above * scale
+    automata, beat = block_model(problem), best + above * scale
     found = solve_small(automata, beat) if small else None
     if found is None:
-        found = solve_automata(automata, beat=beat)
+        found = solve_model(automata, beat=beat)
     if above < 0:
         assert problem.value(found.block) == pytest.approx(best, abs=1e-9 * scale)
         # Pays that arms allow and no block can have may blur the sums; then the bound says so.
@@ -116,7 +117,7 @@ def test_no_bound_is_worse_than_the_free_choice_of_every_slot(problem: BlockProb
     best, plain = brute_force.solve(problem).bound, plain_bound(problem)
     slack = 1e-9 * max(1.0, abs(plain))
     assert best <= plain + slack
-    hurried = solve(problem, time_limit=0.0, params=SearchParams(tiny_slots=0, tiny_blocks=0))
+    hurried = solve(problem, time_limit=0.0, params=SearchParams(tiny_rounds=0, tiny_blocks=0))
     assert best - slack <= hurried.bound <= plain + slack
 
 
@@ -125,13 +126,13 @@ def test_no_bound_is_worse_than_the_free_choice_of_every_slot(problem: BlockProb
 def test_a_greedy_block_is_one_the_problem_admits(problem: BlockProblem) -> None:
     """And, like the block of any search without time, worth no more than the best."""
     best = brute_force.solve(problem).bound
-    for automata in (block_automata(problem), plain_automata(problem)):
-        block = automata.greedy()
+    for automata in (block_model(problem), plain_model(problem)):
+        block = automata.arms.greedy()
         if problem.allowed.all():
             assert block is not None
         if block is not None:
             assert problem.value(block) <= best + 1e-9 * max(1.0, abs(best))
-    hurried = solve_automata(block_automata(problem), time_limit=0.0)
+    hurried = solve_model(block_model(problem), clock=Clock(0.0))
     assert problem.value(hurried.block) <= best + 1e-9 * max(1.0, abs(best))
 
 
@@ -158,7 +159,7 @@ def test_long_work_pauses() -> None:
     """Minimising many states looks at the clock, and ends there if that says so."""
     rng = np.random.default_rng(2)
     problem = BlockProblem(rng.random((4_000, 12)), np.zeros((4_000, 1)), rng.random((4_000, 14)))
-    automata = block_automata(problem)
+    automata = block_model(problem)
 
     def pause() -> None:
         raise TimeoutError

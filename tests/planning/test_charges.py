@@ -11,16 +11,22 @@ from hypothesis import strategies as st
 
 from lastswitch._arrays import FloatArray
 from lastswitch.planning import BlockProblem, brute_force
-from lastswitch.planning.automata import block_automata
-from lastswitch.planning.charges import charge_of_others, charges, losses, spared
-from lastswitch.planning.following import IDLE, PULL
-from lastswitch.planning.machines import Machines, compact
-from lastswitch.planning.prices import Prices
-from lastswitch.planning.products import merged
+from lastswitch.planning.diagrams.build import block_model
+from lastswitch.planning.diagrams.diagram import Diagram
+from lastswitch.planning.diagrams.minimise import compact
+from lastswitch.planning.search.merge import merged
+from lastswitch.planning.search.opportunity import (
+    cost_to_others,
+    losses,
+    opportunity_costs,
+    reduced,
+)
+from lastswitch.planning.search.prices import Prices
+from lastswitch.planning.search.trails import IDLE, PULL
 from planning.planning_cases import problems
 
 
-def paths(m: Machines, s: int, price: FloatArray, t: int = 0) -> dict[tuple[bool, ...], float]:
+def paths(m: Diagram, s: int, price: FloatArray, t: int = 0) -> dict[tuple[bool, ...], float]:
     """List what every choice of slots is worth to a machine at the prices: the reference."""
     if t == len(price):
         return {(): float(m.final[s - m.lo[t]])}
@@ -36,7 +42,7 @@ def paths(m: Machines, s: int, price: FloatArray, t: int = 0) -> dict[tuple[bool
 
 def priced(problem: BlockProblem, steps: int) -> Prices | None:
     """Return the problem at some prices; None if it has too many ways to list."""
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     if machines is None or problem.length > 6:
         return None
     prices = Prices(machines)
@@ -51,7 +57,7 @@ def test_losses_are_those_of_the_best_paths_one_by_one(problem: BlockProblem, st
     prices = priced(problem, steps)
     if prices is None:
         return
-    m, slack = prices.machines, 1.0 + abs(prices.bound)
+    m, slack = prices.diagram, 1.0 + abs(prices.bound)
     found = losses(prices, list(range(len(m.root))), slack, 0.0)
     for machine, root in enumerate(m.root.tolist()):
         listed = paths(m, root, prices.price)
@@ -69,7 +75,7 @@ def test_losses_are_those_of_the_best_paths_one_by_one(problem: BlockProblem, st
 def test_charges_are_the_least_over_who_is_pulled(losing: list[tuple[float, float]]) -> None:
     """Exactly one machine is pulled: the others' loss, over all choices of which."""
     loss = np.array(losing).T[:, :, None]
-    found, n = charges(loss)[:, :, 0], len(losing)
+    found, n = opportunity_costs(loss)[:, :, 0], len(losing)
     for i in range(n):
         total = [
             sum(losing[k][PULL if k == who else IDLE] for k in range(n) if k != i)
@@ -85,19 +91,19 @@ def test_charged_moves_leave_every_block_that_beats_the_floor(
     problem: BlockProblem, steps: int, below: float
 ) -> None:
     """The best block stays, alone and in a product; above it nothing but a proof is left."""
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     prices, best = Prices(machines), brute_force.solve(problem).bound
     prices.descend(best, steps)
     scale = max(1.0, abs(prices.bound), abs(best))
     floor, close = best - below * scale, 1e-9 * scale
-    left = spared(prices, floor, 0.0)
+    left = reduced(prices, floor, None, 0.0)
     assert left is not None
     assert len(left.idle) <= len(machines.idle)
     assert Prices(left, prices.price).bound >= best - close
     if len(machines.root) > 1:
-        charge = charge_of_others(prices, 0, 1, floor, 0.0)
+        charge = cost_to_others(prices, 0, 1, floor, 0.0)
         both = merged(prices, 0, 1, 1, floor, (20_000, 20_000), charge=charge)
         assert both is not None
         assert Prices(both, prices.price).bound >= best - close
-    assert spared(prices, prices.bound + close, 0.0) is None
+    assert reduced(prices, prices.bound + close, None, 0.0) is None

@@ -12,9 +12,9 @@ from lastswitch import rules as r
 from lastswitch.errors import LastSwitchError, PlanError
 from lastswitch.instances import five_arms
 from lastswitch.planning import BlockProblem, clock
-from lastswitch.planning.arm_states import arm_states
-from lastswitch.planning.cycle_automata import cycle_automata
 from lastswitch.planning.cycles import settled_state
+from lastswitch.planning.diagrams.arm_states import arm_states
+from lastswitch.planning.diagrams.cycle import cycle_model
 from lastswitch.states import moved
 from planning.interrupting import CtrlC
 from strategies import bandits, blocks, curves
@@ -64,14 +64,14 @@ def test_cycle_automata_pay_what_the_cycle_pays(data):
         block = [0, *block[1:-1], 1]
     cut = next(t for t in range(len(block)) if block[t] == 0 and block[t - 1] != 0)
     turned = block[cut:] + block[:cut]
-    automata = cycle_automata([arm_states(c) for c in bandit.curves], len(turned))
+    automata = cycle_model([arm_states(c) for c in bandit.curves], len(turned))
     assert automata.value(turned) == pytest.approx(ls.cycle_reward(bandit, turned), abs=1e-9)
 
 
 def test_a_run_that_would_wrap_is_left_to_another_cut():
     """Automata refuse a cycle cut inside a run, or that starts with another arm."""
     machines = [arm_states(ls.Curve([1.0], [0.5, 0.0]))] * 2
-    automata = cycle_automata(machines, 4)
+    automata = cycle_model(machines, 4)
     assert automata.value([0, 1, 1, 0]) == -np.inf
     assert automata.value([1, 0, 0, 0]) == -np.inf
     assert automata.value([0, 0, 1, 1]) > 0

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lastswitch.errors import PlanError
-from lastswitch.planning import BlockProblem, Terminal, ilp, plan_block
-from lastswitch.planning._highs import Model
+from lastswitch.planning import BlockProblem, Terminal, plan_block
 from lastswitch.planning.certificate import rounding
+from lastswitch.planning.milp import ilp
+from lastswitch.planning.milp.highs import Model
+from lastswitch.planning.milp.programs import build_program
 from lastswitch.planning.plan import Plan
-from lastswitch.planning.programs import build_program
 from planning.interrupting import CtrlC
 from planning.program_cases import random_problem
 

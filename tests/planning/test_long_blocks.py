@@ -7,9 +7,9 @@ import pytest
 
 import lastswitch as ls
 from lastswitch.planning import BlockProblem
-from lastswitch.planning.automata import block_automata, count_states
+from lastswitch.planning.diagrams.build import block_model, count_states
 from lastswitch.planning.greedy import greedy_block, plain_bound
-from lastswitch.planning.long_blocks import LONG, walked
+from lastswitch.planning.optima.long_blocks import LONG, walked
 
 
 def some_arms(n_arms: int = 5, seed: int = 3) -> ls.Bandit:
@@ -65,7 +65,7 @@ def test_other_blocks_are_left_to_the_certified_solver():
 def test_states_are_counted_as_they_are_built():
     """A table that holds its last value has no more states for being written out."""
     problem = BlockProblem.from_bandit(some_arms(), 3000)
-    assert count_states(problem) == len(block_automata(problem).idle)
+    assert count_states(problem) == len(block_model(problem).arms.idle)
 
 
 def test_a_long_block_that_cannot_be_walked_uses_its_time():

@@ -1,4 +1,4 @@
-"""Minimal automata, prices, deletions and beams keep every block that matters."""
+"""Minimal model, prices, deletions and beams keep every block that matters."""
 
 from __future__ import annotations
 
@@ -11,39 +11,41 @@ from hypothesis import strategies as st
 
 from lastswitch.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force
-from lastswitch.planning.automata import Automata, block_automata
-from lastswitch.planning.beam import Beam
-from lastswitch.planning.bundle import Bundle
 from lastswitch.planning.certified import solve
-from lastswitch.planning.fixing import fixed
-from lastswitch.planning.machines import Machines, as_machines, compact, minimal
-from lastswitch.planning.neighbourhood import Neighbourhoods, bar
-from lastswitch.planning.params import SearchParams
-from lastswitch.planning.prices import Prices
-from lastswitch.planning.selection import COMPARED, kth_largest
-from lastswitch.planning.walking import Walk
+from lastswitch.planning.diagrams.build import block_model
+from lastswitch.planning.diagrams.diagram import Diagram, Model
+from lastswitch.planning.diagrams.minimise import compact, minimal
+from lastswitch.planning.search.beam import Beam
+from lastswitch.planning.search.bundle import Bundle
+from lastswitch.planning.search.neighbourhood import Neighbourhoods, bar
+from lastswitch.planning.search.opportunity import reduced
+from lastswitch.planning.search.params import SearchParams
+from lastswitch.planning.search.perturbation import Perturbation
+from lastswitch.planning.search.prices import Prices
+from lastswitch.planning.search.selection import COMPARED, kth_largest
 from planning.planning_cases import problems
 
 
-def futures(automata: Automata) -> int:
+def futures(model: Model) -> int:
     """Count the distinct futures of the states some arm can reach: the reference, by recursion."""
     known: dict[int, object] = {}
-    begin_last = int(automata.offset[-2])
+    arms = model.arms
+    begin_last = int(arms.lo[-1])
 
     def future(state: int) -> object:
         if state < 0:
             return None
         if state not in known:
             if state >= begin_last:
-                known[state] = ("end", float(automata.final[state - begin_last]))
+                known[state] = ("end", float(arms.final[state - begin_last]))
             else:
-                idle, pull = future(int(automata.idle[state])), future(int(automata.pull[state]))
+                idle, pull = future(int(arms.idle[state])), future(int(arms.nxt[state]))
                 dead = idle is None and pull is None
-                pay = float(automata.pay[state]) if pull is not None else 0.0
+                pay = float(arms.gain[state]) if pull is not None else 0.0
                 known[state] = None if dead else (idle, pull, pay)
         return known[state]
 
-    for root in automata.root:
+    for root in arms.root:
         future(int(root))
     return len({(_depth(each), each) for each in known.values() if each is not None})
 
@@ -59,10 +61,10 @@ def _depth(future: object) -> int:
 @given(problem=problems)
 def test_minimal_machines_have_one_state_per_future(problem: BlockProblem) -> None:
     """The kernel merges exactly what the recursive definition calls equal."""
-    automata = block_automata(problem)
-    machines = compact(automata)
+    model = block_model(problem)
+    machines = compact(model)
     assert machines is not None
-    assert len(machines.idle) == futures(automata)
+    assert len(machines.idle) == futures(model)
 
 
 @settings(max_examples=40, deadline=None)
@@ -72,11 +74,11 @@ def test_minimal_machines_are_worth_what_the_plain_ones_are(
 ) -> None:
     """At any prices both forms give the same bound, where nothing is forbidden."""
     free = BlockProblem(problem.rest, problem.streak, problem.first, terminal=problem.terminal)
-    automata = block_automata(free)
-    machines = compact(automata)
+    model = block_model(free)
+    machines = compact(model)
     assert machines is not None
     price = np.random.default_rng(seed).random(problem.length)
-    plain, minimal = Prices(as_machines(automata), price), Prices(machines, price)
+    plain, minimal = Prices(model.arms, price), Prices(machines, price)
     assert plain.bound == pytest.approx(minimal.bound, rel=1e-12, abs=1e-9)
 
 
@@ -84,7 +86,7 @@ def test_minimal_machines_are_worth_what_the_plain_ones_are(
 @given(problem=problems, steps=st.integers(0, 40))
 def test_any_prices_bound_every_block(problem: BlockProblem, steps: int) -> None:
     """Weak duality: the bound of any prices is at least the best value."""
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     prices = Prices(machines)
     best = brute_force.solve(problem).bound
@@ -96,15 +98,15 @@ def test_any_prices_bound_every_block(problem: BlockProblem, steps: int) -> None
 @given(problem=problems)
 def test_the_facts_noted_on_the_way_are_those_of_a_survey(problem: BlockProblem) -> None:
     """Spelling out tables notes down what looking through the states finds."""
-    automata = block_automata(problem)
-    assert np.array_equal(automata.facts, automata.survey())
-    for part in (automata.pay, automata.final):
+    model = block_model(problem)
+    assert np.array_equal(model.facts, model.arms.survey())
+    for part in (model.arms.gain, model.arms.final):
         assert not np.signbit(part[part == 0.0]).any()
 
 
-def without_hopeless_arcs(prices: Prices, floor: float) -> Machines:
+def without_hopeless_arcs(prices: Prices, floor: float) -> Diagram:
     """Return the machines with hopeless arcs set to -1: the reference, state by state."""
-    m, price, worth = prices.machines, prices.price.tolist(), prices.worth.tolist()
+    m, price, worth = prices.diagram, prices.price.tolist(), prices.worth.tolist()
     left, slack = m._replace(idle=m.idle.copy(), nxt=m.nxt.copy()), floor - prices.bound
     reached = {root: -worth[root] for root in m.root.tolist()}
     for t in range(m.length):
@@ -127,13 +129,13 @@ def test_deleting_arcs_is_what_it_is_state_by_state(
     problem: BlockProblem, share: float, steps: int
 ) -> None:
     """One pass of the kernel deletes and merges as two plain ones do, and changes nothing else."""
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     prices = Prices(machines)
     prices.descend(0.5 * prices.bound, steps)
     floor = share * prices.bound
     before = [part.copy() for part in machines]
-    expected, left = minimal(without_hopeless_arcs(prices, floor)), fixed(prices, floor)
+    expected, left = minimal(without_hopeless_arcs(prices, floor)), reduced(prices, floor)
     assert all(map(np.array_equal, before, machines))
     assert (left is None) == (expected is None)
     if left is not None and expected is not None:
@@ -144,8 +146,8 @@ def test_deleting_arcs_is_what_it_is_state_by_state(
 @given(problem=problems, width=st.integers(1, 9))
 def test_the_best_of_a_beam_is_worth_what_its_block_is(problem: BlockProblem, width: int) -> None:
     """The kernel sums up, and finds the way back to, a block of that value."""
-    automata = block_automata(problem)
-    machines = compact(automata)
+    model = block_model(problem)
+    machines = compact(model)
     assert machines is not None
     prices = Prices(machines)
     beam = Beam(machines, np.arange(len(machines.root)), width, prices.worth, prices.price)
@@ -153,19 +155,19 @@ def test_the_best_of_a_beam_is_worth_what_its_block_is(problem: BlockProblem, wi
     value, node = beam.best()
     if node >= 0:
         arms, _ = beam.way_to(node)
-        assert value == pytest.approx(automata.value(arms), rel=1e-12, abs=1e-9)
+        assert value == pytest.approx(model.value(arms), rel=1e-12, abs=1e-9)
 
 
 @settings(max_examples=40, deadline=None)
 @given(problem=problems)
 def test_deleting_arcs_keeps_what_beats_the_floor(problem: BlockProblem) -> None:
     """After deleting what cannot beat a floor below the optimum, the bound still holds."""
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     prices = Prices(machines)
     best = brute_force.solve(problem).bound
     prices.descend(best, 20)
-    left = fixed(prices, best - 1e-6 * max(1.0, abs(best)))
+    left = reduced(prices, best - 1e-6 * max(1.0, abs(best)))
     assert left is not None
     assert Prices(left, prices.price).bound >= best - 1e-7 * max(1.0, abs(best))
 
@@ -176,7 +178,7 @@ def test_a_bundle_bounds_every_block_and_only_falls(
     problem: BlockProblem, steps: int, most: int
 ) -> None:
     """However many cuts there is room for; and what states are worth is what the prices say."""
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     prices = Bundle(machines, params=SearchParams(cuts=(most, most)))
     best, before = brute_force.solve(problem).bound, prices.bound
@@ -192,7 +194,7 @@ def test_a_bundle_bounds_every_block_and_only_falls(
 def test_a_bundle_ends_closer_to_the_linear_program_than_a_subgradient(family: str) -> None:
     """A hundred steps of each from the same prices: the bundle is much closer to the lowest."""
     problem = BlockProblem.from_bandit(random_bandit(family, 8, 30, 0), 30, "unknown")
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     value = problem.value(solve(problem, gap=0.05).block)
     lowest = Bundle(machines, params=SearchParams(bundle_tolerance=1e-6))
@@ -209,21 +211,21 @@ def test_a_bundle_ends_closer_to_the_linear_program_than_a_subgradient(family: s
 @given(problem=problems, seed=st.integers(0, 99))
 def test_a_neighbourhood_never_makes_a_block_worse(problem: BlockProblem, seed: int) -> None:
     """What it returns is feasible and better, and with all slots free it is the best."""
-    automata, rng = block_automata(problem), np.random.default_rng(seed)
+    model, rng = block_model(problem), np.random.default_rng(seed)
     block = brute_force.solve(problem).block if seed % 3 == 0 else None
     if block is None:
         block = [int(rng.choice(np.flatnonzero(row))) for row in problem.allowed]
-    value = automata.value(block)
+    value = model.value(block)
     if value == -np.inf:
         return
-    around = Neighbourhoods(automata, SearchParams(free_slots=3))
-    price, claims = rng.random(problem.length), rng.random((problem.n_arms, problem.length))
+    around = Neighbourhoods(model, SearchParams(free_rounds=3))
+    price, usage = rng.random(problem.length), rng.random((problem.n_arms, problem.length))
     for _ in range(4):
-        better, work = around.improved(np.asarray(block), price, claims, 1e-9)
+        better, work = around.improved(np.asarray(block), price, usage, 1e-9)
         assert work > 0
         if better is not None:
             assert seed % 3, "nothing is better than the best"
-            assert automata.value(better) > value
+            assert model.value(better) > value
             assert problem.value(better) > problem.value(block)
 
 
@@ -233,19 +235,19 @@ def test_stepping_aside_changes_a_block_and_loses_no_more_than_it_may(
     problem: BlockProblem, seed: int
 ) -> None:
     """Another feasible block; a better one, where nothing may be lost."""
-    automata, rng = block_automata(problem), np.random.default_rng(seed)
+    model, rng = block_model(problem), np.random.default_rng(seed)
     block = np.array([int(rng.choice(np.flatnonzero(row))) for row in problem.allowed])
-    value, loss = automata.value(block), float(seed % 2)
+    value, loss = model.value(block), float(seed % 2)
     if value == -np.inf:
         return
-    around = Neighbourhoods(automata, SearchParams(shake_loss=loss))
-    price, claims = rng.random(problem.length), rng.random((problem.n_arms, problem.length))
+    around = Neighbourhoods(model, SearchParams(perturbed_loss=loss))
+    price, usage = rng.random(problem.length), rng.random((problem.n_arms, problem.length))
     for _ in range(4):
-        other, work = around.shaken(block, price, claims)
+        other, work = around.perturbed(block, price, usage, 1e-9)
         assert work > 0
         if other is not None:
             assert (other != block).any()
-            assert automata.value(other) > (-np.inf if loss else value - 1e-6)
+            assert model.value(other) > (-np.inf if loss else value - 1e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -255,10 +257,10 @@ def test_a_barred_arm_is_not_pulled_there_and_anywhere_else(
 ) -> None:
     """Blocks that do not pull it there keep their worth; the others are no longer feasible."""
     arm, slot = arm % problem.n_arms, slot % problem.length
-    automata, barred = block_automata(problem), block_automata(problem)
-    bar(barred, arm, slot)
+    model, barred = block_model(problem), block_model(problem)
+    bar(barred.arms, arm, slot)
     for block in islice(product(range(problem.n_arms), repeat=problem.length), 300):
-        worth = -np.inf if block[slot] == arm else automata.value(block)
+        worth = -np.inf if block[slot] == arm else model.value(block)
         assert barred.value(block) == worth
 
 
@@ -266,9 +268,9 @@ def test_a_walk_finds_what_no_small_step_does() -> None:
     """Planning two slots anew cannot rotate three arms; stepping aside first can."""
     first = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]]) + np.eye(3)
     problem = BlockProblem([[0.0] * 2] * 3, [[-9.0] * 3] * 3, first)
-    automata, block = block_automata(problem), np.array([0, 1, 2])
-    params = SearchParams(free_slots=2, free_shares=(0.7,), free_more=1.0, shake_loss=9.0)
-    walk = Walk(automata, params)
+    model, block = block_model(problem), np.array([0, 1, 2])
+    params = SearchParams(free_rounds=2, free_shares=(0.7,), free_more=1.0, perturbed_loss=9.0)
+    walk = Perturbation(model, params)
     found = None
     for _ in range(300):
         found = walk.better(block, 3.0, np.zeros(3), np.zeros((3, 3)), 1e-9)
@@ -280,48 +282,48 @@ def test_a_walk_finds_what_no_small_step_does() -> None:
 
 
 def test_a_walk_in_vain_tires_and_luck_wakes_it() -> None:
-    """It is tired after so much work, or so many times what its last find took."""
+    """It is stalled after so much work, or so many times what its last find took."""
     first = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0], [2.0, 0.0, 0.0]]) + np.eye(3)
-    automata = block_automata(BlockProblem([[0.0] * 2] * 3, [[-9.0] * 3] * 3, first))
+    model = block_model(BlockProblem([[0.0] * 2] * 3, [[-9.0] * 3] * 3, first))
     best, worse = np.array([2, 0, 1]), np.array([2, 1, 0])  # worth 6 and 3
-    claims, many = np.zeros((3, 3)), 1 << 40
-    params = SearchParams(walk_patience=1, walk_again=many)
+    usage, many = np.zeros((3, 3)), 1 << 40
+    params = SearchParams(perturbation_patience=1, perturbation_again=many)
 
-    walk = Walk(automata, params)
-    assert not walk.tired
+    walk = Perturbation(model, params)
+    assert not walk.stalled
     for _ in range(5):
-        assert walk.better(best, 6.0, np.zeros(3), claims, 1e-9) is None
-    assert walk.tired
+        assert walk.better(best, 6.0, np.zeros(3), usage, 1e-9) is None
+    assert walk.stalled
 
-    walk = Walk(automata, params)
-    found = [walk.better(worse, 3.0, np.zeros(3), claims, 1e-9) for _ in range(20)]
+    walk = Perturbation(model, params)
+    found = [walk.better(worse, 3.0, np.zeros(3), usage, 1e-9) for _ in range(20)]
     assert any(block is not None for block in found)
-    assert not walk.tired
+    assert not walk.stalled
 
 
 def test_neighbourhoods_that_are_in_vain_grow() -> None:
     """Two arms that could swap all their slots are planned anew once enough of these are free."""
     first = np.array([[1.0, 0.0] * 4, [0.0, 1.0] * 4])
     problem = BlockProblem([[0.0] * 7] * 2, [[0.0] * 8] * 2, first)
-    automata = block_automata(problem)
-    block, claims = np.array([1, 0] * 4), np.zeros((2, 8))
-    params = SearchParams(free_slots=2, free_shares=(1.0,), free_more=2.0)
-    around = Neighbourhoods(automata, params)
+    model = block_model(problem)
+    block, usage = np.array([1, 0] * 4), np.zeros((2, 8))
+    params = SearchParams(free_rounds=2, free_shares=(1.0,), free_more=2.0)
+    around = Neighbourhoods(model, params)
     patience = around.patience
     for _ in range(2):
-        assert around.improved(block, np.zeros(8), claims, 1e-9)[0] is None
+        assert around.improved(block, np.zeros(8), usage, 1e-9)[0] is None
         around.widen()
     assert around.patience == 4 * patience
-    better, _ = around.improved(block, np.zeros(8), claims, 1e-9)
+    better, _ = around.improved(block, np.zeros(8), usage, 1e-9)
     assert better is not None
-    assert automata.value(better) > automata.value(block)
+    assert model.value(better) > model.value(block)
 
 
 @pytest.mark.parametrize("budget", [1, 200, 1 << 40])
 def test_a_slice_of_the_beam_ends_after_its_work_and_changes_nothing(budget: int) -> None:
     """Short slices are many: comparing nodes counts too; the answer is that of one slice."""
     problem = BlockProblem.from_bandit(random_bandit("step", 30, 6, 0), 6, "unknown")
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     prices = Prices(machines)
     slices, beam = 1, Beam(machines, np.arange(30), 20, prices.worth, prices.price)
@@ -346,7 +348,7 @@ def test_a_beam_used_again_does_what_a_new_one_does(
     problem: BlockProblem, width: int, seed: int
 ) -> None:
     """At other prices the same block, the same bound dropped: nothing is left of the first pass."""
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     prices = Prices(machines)
     beam = Beam(machines, np.arange(len(machines.root)), width, prices.worth, prices.price)
@@ -365,7 +367,7 @@ def test_a_flat_curve_needs_few_states() -> None:
     """A step at 2 has a handful of memories, whatever the length of the block."""
     step = np.array([[0.0] + [0.9] * 60])
     problem = BlockProblem(step, [[0.0]], np.zeros((1, 60)))
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     assert (machines.hi - machines.lo).max() <= 4
 

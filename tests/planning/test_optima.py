@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch.errors import PlanError, StateError
 from lastswitch.instances import example_1, example_2, five_arms, two_arms
-from lastswitch.planning import walks
-from lastswitch.planning.frequency import Frequencies
+from lastswitch.planning.optima import walks
+from lastswitch.planning.optima.frequency import Frequencies
 from planning.interrupting import CtrlC
 from planning.optima_reference import best_cycle_mean, best_total, joint_graph, maximum_cycle_mean
 from strategies import bandits, states

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch._codec import save_json, unstamp
 from lastswitch.errors import FileError, InputTypeError, PlanError
-from lastswitch.planning import BlockProblem, Plan, SearchParams
+from lastswitch.planning import BlockProblem, Plan
 from lastswitch.planning.reading import cap, quality
 
 RADIO = ls.Bandit(
@@ -208,15 +208,6 @@ def test_enumeration_out_of_time_still_brackets_the_optimum() -> None:
     plan = ls.plan_block(RADIO, 12, start=[1, 1, 1], solver="brute-force", time_limit=1e-6)
     best = ls.plan_block(RADIO, 12, start=[1, 1, 1]).value
     assert plan.value <= best <= plan.bound
-
-
-def test_a_caller_can_divide_the_effort_otherwise() -> None:
-    """Other constants of the search, the same best value; other solvers have none."""
-    params = SearchParams(tiny_slots=0, tiny_blocks=0, scout=1, narrow=1)
-    plan = ls.plan_block(RADIO, 9, params=params)
-    assert plan.value == pytest.approx(ls.plan_block(RADIO, 9).value)
-    with pytest.raises(PlanError, match="solver is 'ilp'"):
-        ls.plan_block(RADIO, 9, params=params, solver="ilp")
 
 
 def test_a_plan_of_a_far_arm_makes_no_names_for_all_before_it():

@@ -1,4 +1,4 @@
-"""Machines taken together: products keep what beats the floor, and their size is foreseen."""
+"""Diagram taken together: merges keep what beats the floor, and their size is foreseen."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from lastswitch._arrays import FloatArray
 from lastswitch.families import random_bandit
-from lastswitch.planning import BlockProblem, brute_force, products
-from lastswitch.planning.automata import block_automata
-from lastswitch.planning.following import new_trail, regrets
-from lastswitch.planning.machines import Machines, as_machines, compact
-from lastswitch.planning.prices import Prices
-from lastswitch.planning.products import BINS, TooLarge, estimated, merged
+from lastswitch.planning import BlockProblem, brute_force
+from lastswitch.planning.diagrams.build import block_model
+from lastswitch.planning.diagrams.diagram import Diagram
+from lastswitch.planning.diagrams.minimise import compact
+from lastswitch.planning.search import merge
+from lastswitch.planning.search.merge import BINS, TooLarge, estimated, merged
+from lastswitch.planning.search.prices import Prices
+from lastswitch.planning.search.trails import new_trail, regrets
 from planning.planning_cases import problems
 
 #: What a way through a machine is worth, and its moves: idling in a state, or pulling along an arc.
@@ -29,7 +31,7 @@ Way = tuple[float, tuple[tuple[str, int], ...]]
 @given(problem=problems)
 def test_a_product_tightens_the_bound_and_keeps_it_true(problem: BlockProblem) -> None:
     """Two machines taken together: the bound at the same prices falls, never below the optimum."""
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     if len(machines.root) < 2:
         return
@@ -41,7 +43,7 @@ def test_a_product_tightens_the_bound_and_keeps_it_true(problem: BlockProblem) -
     assert best - scale <= Prices(both, prices.price).bound <= prices.bound + scale
 
 
-def ways(machines: Machines, s: int, price: FloatArray, t: int = 0) -> list[Way]:
+def ways(machines: Diagram, s: int, price: FloatArray, t: int = 0) -> list[Way]:
     """List every way from a state to the end: what it is worth, and the moves it takes."""
     if t == len(price):
         return [(float(machines.final[s - machines.lo[t]]), ())]
@@ -61,7 +63,7 @@ def test_a_product_has_the_ways_that_beat_the_floor_and_no_other_moves(
     problem: BlockProblem, share: float
 ) -> None:
     """Every pair of ways without a slot in common that is worth enough, listed one by one."""
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     if len(machines.root) < 2 or problem.length > 6:
         return
@@ -88,7 +90,7 @@ def test_a_product_has_the_ways_that_beat_the_floor_and_no_other_moves(
 def test_a_product_beyond_its_limit_is_refused() -> None:
     """Too large, instead of more states than allowed."""
     problem = BlockProblem.from_bandit(random_bandit("uniform", 3, 12, 0), 12, "unknown")
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     for few_or_beyond_memory in (50, 1 << 50):
         with pytest.raises(TooLarge):
@@ -100,7 +102,7 @@ def test_a_product_beyond_its_limit_is_refused() -> None:
 def test_a_product_takes_the_room_it_needs_and_no_more(slots: int) -> None:
     """As many pairs as are reachable have to be listed; only those that are worth it stay."""
     problem = BlockProblem.from_bandit(random_bandit("step", 2, slots, 1), slots, "unknown")
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     prices = Prices(machines)
     prices.descend(0.0, 50)
@@ -124,16 +126,16 @@ def test_a_product_takes_the_room_it_needs_and_no_more(slots: int) -> None:
 def test_a_product_is_the_same_however_often_it_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """One pair at a time, or all at once."""
     problem = BlockProblem.from_bandit(random_bandit("spike", 3, 9, 2), 9, "unknown")
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     prices, pauses = Prices(machines), list[int]()
     at_once = merged(prices, 0, 1, 1, -np.inf, (20_000, 20_000))
-    monkeypatch.setattr(products, "SLICE", 1)
+    monkeypatch.setattr(merge, "SLICE", 1)
     same(at_once, merged(prices, 0, 1, 1, -np.inf, (20_000, 20_000), lambda: pauses.append(1)))
     assert len(pauses) > 100
 
 
-def same(one: Machines | None, other: Machines | None) -> None:
+def same(one: Diagram | None, other: Diagram | None) -> None:
     """Hold that both are machines, equal to the last bit."""
     assert one is not None
     assert other is not None
@@ -143,7 +145,7 @@ def same(one: Machines | None, other: Machines | None) -> None:
 def test_a_product_that_no_better_block_visits_is_nothing() -> None:
     """None where the floor is above the best block: that is a proof, and not a failure."""
     problem = BlockProblem([[0.9], [0.8]], [[0.1], [0.2]], [[0.5] * 6] * 2)
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     prices, best = Prices(machines), brute_force.solve(problem).bound
     prices.descend(best, 50)
@@ -153,7 +155,7 @@ def test_a_product_that_no_better_block_visits_is_nothing() -> None:
 
 def product_size(prices: Prices, one: int, other: int, slack: float) -> int:
     """Count the pairs of states whose regrets sum to less than ``slack``: the reference."""
-    m = prices.machines
+    m = prices.diagram
     regrets = []
     for machine in (one, other):
         best: dict[int, float] = {int(m.root[machine]): 0.0}
@@ -180,7 +182,7 @@ def product_size(prices: Prices, one: int, other: int, slack: float) -> int:
 @given(problem=problems, share=st.floats(0.05, 1.5))
 def test_the_size_of_a_product_is_estimated_well(problem: BlockProblem, share: float) -> None:
     """Within what counting in steps of the slack can blur."""
-    machines = compact(block_automata(problem))
+    machines = compact(block_model(problem))
     assert machines is not None
     if len(machines.root) < 2:
         return
@@ -199,8 +201,8 @@ def test_regrets_are_counted_by_slot_whichever_way_states_are_numbered(
     problem: BlockProblem,
 ) -> None:
     """From the first slot on as the states of automata are, from the last as minimal ones are."""
-    automata = block_automata(problem)
-    for machines in (as_machines(automata), compact(automata)):
+    model = block_model(problem)
+    for machines in (model.arms, compact(model)):
         assert machines is not None
         prices = Prices(machines)
         counts = regrets(prices, 0, np.inf, new_trail(machines), BINS).sum(axis=1)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lastswitch import BlockProblem, plan_block
-from lastswitch.planning import relaxation
 from lastswitch.planning.certificate import rounding
+from lastswitch.planning.milp import relaxation
 from planning.program_cases import random_problem
 
 

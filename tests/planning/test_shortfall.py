@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from lastswitch.planning import optima, shortfall_cycles, shortfall_walks, walks
 from lastswitch.planning.clock import Clock
-from lastswitch.planning.frequency import frequencies
-from lastswitch.planning.joint_states import group_arms
-from lastswitch.planning.shortfall import shortfalls
-from lastswitch.planning.shortfall_cycles import Followed, search_average
-from lastswitch.planning.shortfall_kernel import Limits
-from lastswitch.planning.shortfall_walks import END_ROUNDS, search_total
+from lastswitch.planning.optima import shortfall_cycles, shortfall_walks, walks
+from lastswitch.planning.optima import totals as optima
+from lastswitch.planning.optima.frequency import frequencies
+from lastswitch.planning.optima.joint_states import group_arms
+from lastswitch.planning.optima.shortfall import shortfalls
+from lastswitch.planning.optima.shortfall_cycles import Followed, search_average
+from lastswitch.planning.optima.shortfall_kernel import Limits
+from lastswitch.planning.optima.shortfall_walks import END_ROUNDS, search_total
 from planning.interrupting import CtrlC
 from strategies import bandits, states
 

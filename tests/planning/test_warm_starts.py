@@ -47,7 +47,7 @@ def test_arms_are_known_by_name_and_gaps_are_planned():
 
 def test_rounds_under_rules_keep_the_arms_that_may_play_there():
     """And are filled up to as many as must."""
-    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.planning.ruled_problem import RuledProblem
 
     problem = RuledProblem.from_bandit(
         bandit("cb"), 3, plays=(1, 2), allowed=[[True, False], [True, True], [True, True]]

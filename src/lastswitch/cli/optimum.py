@@ -10,7 +10,7 @@ from lastswitch.cli._arguments import BanditArgument
 
 if TYPE_CHECKING:
     from lastswitch.bandit import Bandit
-    from lastswitch.planning.optimum import Optimum
+    from lastswitch.planning.optima.optimum import Optimum
 
 #: Rounds of a long sequence shown in the terminal; --json has all of them.
 _SHOWN = 60

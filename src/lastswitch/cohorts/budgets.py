@@ -12,7 +12,7 @@ import numpy as np
 from lastswitch._arrays import BoolArray, IntArray
 from lastswitch._checks import check_choice, check_list, check_whole
 from lastswitch.errors import BudgetError, InputTypeError, RuleError
-from lastswitch.planning.ruled.counters import numbers
+from lastswitch.rules.automata.counters import numbers
 from lastswitch.rules.making import at_most
 
 if TYPE_CHECKING:

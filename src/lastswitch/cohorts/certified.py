@@ -14,11 +14,11 @@ from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.cohorts.options import counters_at, plan_worth
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Respond, Response
-from lastswitch.planning.automata import Automata
-from lastswitch.planning.ruled.compiled import Compiled, assembled, plain_arms
-from lastswitch.planning.ruled.playing import RoundsPlayed
-from lastswitch.planning.ruled.problem import RuledProblem
-from lastswitch.planning.ruled.search import solve
+from lastswitch.planning.certified import solve_model
+from lastswitch.planning.diagrams.diagram import Model
+from lastswitch.planning.diagrams.shared import assembled, plain_arms
+from lastswitch.planning.playing import RoundsPlayed
+from lastswitch.planning.ruled_problem import RuledProblem
 
 
 class Certified:
@@ -47,7 +47,7 @@ class Certified:
             value, bound = np.full(len(rows), -np.inf), np.full(len(rows), -np.inf)
             for n, (row, each) in enumerate(zip(rows, weight.tolist(), strict=True)):
                 # Nothing is kept from look to look: the answer must depend on this row alone.
-                answer = solve(_compiled(problem, row, price, each))
+                answer = solve_model(_compiled(problem, row, price, each))
                 if answer.rounds is None:
                     continue
                 for t, played in enumerate(answer.rounds):
@@ -60,7 +60,7 @@ class Certified:
         return respond
 
 
-def _compiled(problem: CohortProblem, row: IntArray, price: FloatArray, weight: float) -> Compiled:
+def _compiled(problem: CohortProblem, row: IntArray, price: FloatArray, weight: float) -> Model:
     """Return the planner's form of one standing at some prices."""
     ruled = RuledProblem.from_bandit(
         problem.bandit,
@@ -78,19 +78,20 @@ def _compiled(problem: CohortProblem, row: IntArray, price: FloatArray, weight: 
     return assembled(arms, counters, ruled.allowed, ruled.plays, ruled.silence)
 
 
-def _priced(arms: Automata, price: FloatArray, weight: float) -> Automata:
+def _priced(model: Model, price: FloatArray, weight: float) -> Model:
     """Return the arms at some prices; states of a round are listed arm by arm."""
-    pay, n_arms = weight * arms.pay, max(len(price), 2)  # one arm alone is listed twice
+    arms = model.arms
+    pay, n_arms = weight * arms.gain, max(len(price), 2)  # one arm alone is listed twice
     for t in range(arms.length):
-        begin, end = int(arms.offset[t]), int(arms.offset[t + 1])
+        begin, end = int(arms.lo[t]), int(arms.hi[t])
         owner = np.repeat(np.arange(n_arms), (end - begin) // n_arms)
         pay[begin:end] -= price[np.minimum(owner, len(price) - 1), t]
     alike: dict[object, int] = {}
-    twins = [
+    alike_arms = [
         alike.setdefault((int(twin), price[arm].tobytes()), arm)
-        for arm, twin in enumerate(arms.twins)
+        for arm, twin in enumerate(model.alike)
     ]
-    return arms._replace(pay=pay, twins=np.array(twins, np.int64))
+    return Model(arms._replace(gain=pay + 0.0), np.array(alike_arms, np.int64))
 
 
 def _paid(rounds: RoundsPlayed, price: FloatArray) -> float:

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from lastswitch._arrays import BoolArray, IntArray
-from lastswitch.planning.ruled.counters import Counter, counters_of, numbers
+from lastswitch.rules.automata.counters import Counter, counters_of, numbers
 from lastswitch.rules.records import Counting, Rule, Succession
 
 #: Digits and the mark of the known past together stay below this.

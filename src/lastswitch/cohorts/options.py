@@ -12,7 +12,7 @@ import numpy as np
 from lastswitch._arrays import FloatArray, IntArray
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Played
-from lastswitch.planning.ruled.counters import Counter
+from lastswitch.rules.automata.counters import Counter
 
 #: The states of all arms, and of all counters.
 Joint = tuple[tuple[int, ...], tuple[Hashable, ...]]

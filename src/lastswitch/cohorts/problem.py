@@ -28,8 +28,8 @@ from lastswitch._checks import check_bandit
 from lastswitch.cohorts.budgets import Budget, Rows, checked_budgets, spelt_out
 from lastswitch.cohorts.memories import Memory, memories_of
 from lastswitch.errors import CohortError, InputTypeError, StateError
-from lastswitch.planning.arm_states import ArmStates, arm_states
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
+from lastswitch.planning.ruled_problem import RuledProblem
 from lastswitch.states import as_states, column
 
 if TYPE_CHECKING:

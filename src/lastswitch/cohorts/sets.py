@@ -28,8 +28,8 @@ from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.cohorts.response import Played, Respond, Response
 from lastswitch.cohorts.set_kernels import Below, Ids
 from lastswitch.cohorts.tree import Node, arm_tree
-from lastswitch.planning.arm_states import ArmStates
-from lastswitch.planning.ruled.counters import Counter
+from lastswitch.planning.diagrams.arm_states import ArmStates
+from lastswitch.rules.automata.counters import Counter
 
 
 def arm_table(
@@ -42,7 +42,7 @@ def arm_table(
     Examples
     --------
     >>> from lastswitch import Curve
-    >>> from lastswitch.planning.arm_states import arm_states
+    >>> from lastswitch.planning.diagrams.arm_states import arm_states
     >>> machine = arm_states(Curve([0.5, 0.9], [0.1]))
     >>> arm_table(machine, np.array([machine.at(1)]), 1, 2, 0.0).tolist()
     [[0.0, 0.5, 0.9, 0.6]]
@@ -61,7 +61,7 @@ def counter_costs(counter: Counter, per_play: int, places: int, length: int) -> 
 
     Examples
     --------
-    >>> from lastswitch.planning.ruled.counters import counters_of
+    >>> from lastswitch.rules.automata.counters import counters_of
     >>> from lastswitch.rules import apart
     >>> [counter] = counters_of(apart(0, 2, cost=0.5), 2, 1, ())
     >>> counter_costs(counter, 1, 1, 2).tolist()

@@ -34,7 +34,7 @@ from lastswitch.experiments.tasks import (
 from lastswitch.learning.simple import FixedCycle
 
 if TYPE_CHECKING:
-    from lastswitch.planning.optimum import Optimum
+    from lastswitch.planning.optima.optimum import Optimum
 
 
 class FailedTasksError(ExperimentError):

@@ -168,7 +168,7 @@ def _forward(fit: CurveFit, plan: Plan) -> Worth:
 def replan(plan: Plan, fit: CurveFit) -> Plan:
     """Plan as ``plan`` was, under its rules, on other curves of the same arms."""
     from lastswitch.planning import plan_block, plan_cycle
-    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.planning.ruled_problem import RuledProblem
 
     problem, options = plan.problem, dict[str, Any](gap=_GAP, time_limit=_SECONDS)
     if problem is not None:

@@ -11,13 +11,12 @@ from lastswitch._lazy import attach
 
 if TYPE_CHECKING:
     from lastswitch.planning.cycles import best_cycle as best_cycle, plan_cycle as plan_cycle
-    from lastswitch.planning.frequency import average_bound as average_bound
-    from lastswitch.planning.optima import (
+    from lastswitch.planning.optima.frequency import average_bound as average_bound
+    from lastswitch.planning.optima.totals import (
         optimal_average as optimal_average,
         optimal_total as optimal_total,
     )
-    from lastswitch.planning.optimum import Optimum as Optimum
-    from lastswitch.planning.params import SearchParams as SearchParams
+    from lastswitch.planning.optima.optimum import Optimum as Optimum
     from lastswitch.planning.plan import Plan as Plan, Solution as Solution
     from lastswitch.planning.problem import BlockProblem as BlockProblem
     from lastswitch.planning.solve import plan_block as plan_block
@@ -27,10 +26,9 @@ else:
         __name__,
         {
             "cycles": ["best_cycle", "plan_cycle"],
-            "frequency": ["average_bound"],
-            "optima": ["optimal_average", "optimal_total"],
-            "optimum": ["Optimum"],
-            "params": ["SearchParams"],
+            "optima.frequency": ["average_bound"],
+            "optima.totals": ["optimal_average", "optimal_total"],
+            "optima.optimum": ["Optimum"],
             "plan": ["Plan", "Solution"],
             "problem": ["BlockProblem"],
             "solve": ["plan_block"],

@@ -44,6 +44,7 @@ class Clock:
     def __init__(self, time_limit: float | None, report: Report | None = None) -> None:
         self.began = self._told = time.perf_counter()
         self.deadline = math.inf if time_limit is None else self.began + time_limit
+        self.forgiven = 0.0  # seconds that kernels were compiled or loaded, which nobody pays for
         self._report = report
         self._whole: Clock | None = None
 
@@ -51,6 +52,16 @@ class Clock:
     def seconds(self) -> float:
         """Seconds since the call began."""
         return time.perf_counter() - self.began
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a time limit."""
+        return not math.isinf(self.deadline)
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the call began, without those forgiven."""
+        return self.seconds - self.forgiven
 
     @property
     def left(self) -> float:
@@ -76,6 +87,7 @@ class Clock:
     def forgive(self, seconds: float) -> None:
         """Leave these out: kernels were compiled or loaded meanwhile."""
         self.deadline += seconds
+        self.forgiven += seconds
         if self._whole is not None:
             self._whole.forgive(seconds)
 
@@ -167,7 +179,7 @@ def _ready() -> None:
     """Solve a small case of everything once: no limit pays for compiling or loading kernels."""
     from lastswitch.instances import pinwheel
     from lastswitch.planning.cycles import plan_cycle
-    from lastswitch.planning.optima import optimal_average, optimal_total, ready_to_search
+    from lastswitch.planning.optima.totals import optimal_average, optimal_total, ready_to_search
 
     bandit = pinwheel([2, 3])  # its frequency bound proves nothing, so every kernel is called
     plan_cycle(bandit, 5)

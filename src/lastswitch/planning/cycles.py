@@ -17,9 +17,9 @@ from lastswitch.errors import PlanError
 from lastswitch.planning._tables import checked_length
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, running
-from lastswitch.planning.cycle_search import Cycle, search_cycle
-from lastswitch.planning.frequency import frequencies
-from lastswitch.planning.joint_states import shortest_period
+from lastswitch.planning.optima.cycle_search import Cycle, search_cycle
+from lastswitch.planning.optima.frequency import frequencies
+from lastswitch.planning.optima.joint_states import shortest_period
 from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.solve import plan_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lastswitch.bandit import Bandit
-    from lastswitch.planning.ruled.solve import Options
+    from lastswitch.planning.ruled_solve import Options
     from lastswitch.rules import Rule
 
 
@@ -83,7 +83,7 @@ def plan_cycle(
     options = options_of(bandit, rules, plays, silence)
     with running(time_limit, progress, "planning a cycle") as clock:
         if by_round or not _plain(options):
-            from lastswitch.planning.ruled.solve import plan_ruled_cycle
+            from lastswitch.planning.ruled_solve import plan_ruled_cycle
 
             where = allowed if by_round else _allowed(bandit, allowed)
             return plan_ruled_cycle(bandit, rounds, where, options, gap=gap, clock=clock)
@@ -125,7 +125,7 @@ def best_cycle(
     options = options_of(bandit, rules, plays, silence)
     with running(time_limit, progress, "planning cycles") as clock:
         if not _plain(options):
-            from lastswitch.planning.ruled.solve import best_ruled_cycle
+            from lastswitch.planning.ruled_solve import best_ruled_cycle
 
             return best_ruled_cycle(bandit, limit, arms, options, gap=gap, clock=clock)
         return _plan(bandit, _best_cycle(bandit, limit, gap, clock, arms), clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from lastswitch.calendar import Calendar
-    from lastswitch.planning.ruled.explain import Explanation
-    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.planning.explain import Explanation
+    from lastswitch.planning.ruled_problem import RuledProblem
     from lastswitch.schedules import Schedule
 
 VERSION = 2
@@ -39,15 +40,31 @@ Tell = Callable[[float, float, float], None]
 class Solution(NamedTuple):
     """What a solver hands back: a block, a bound on the best value, and prices to start from.
 
-    ``interrupted`` tells a caller that plans on whether Ctrl-C ended the search, and ``loading``
-    for how many seconds kernels were compiled or loaded, which no time limit counts.
+    Where rounds may play several arms, or none, the block has the arms of every round. It is empty
+    if none was found; a bound of minus infinity then proves that there is none. ``interrupted``
+    tells a caller that plans on whether Ctrl-C ended the search, and ``loading`` for how many
+    seconds kernels were compiled or loaded, which no time limit counts.
     """
 
-    block: IntArray | Sequence[int]
+    block: IntArray | Sequence[int] | Sequence[Sequence[int]]
     bound: float
     prices: FloatArray | None = None
     interrupted: bool = False
     loading: float = 0.0
+
+    @property
+    def rounds(self) -> tuple[tuple[int, ...], ...] | None:
+        """The arms of every round, whatever the form of the block; None if none was found."""
+        if len(self.block) == 0:
+            return None
+        if isinstance(self.block[0], tuple):
+            return tuple(self.block)
+        return tuple((int(arm),) for arm in self.block)  # type: ignore[arg-type]
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether it is proven that there is no block."""
+        return len(self.block) == 0 and self.bound == -math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +210,7 @@ class Plan(Certificate):
         arm 1: at most 3 plays
           costs nothing
         """
-        from lastswitch.planning.ruled.explain import explain
+        from lastswitch.planning.explain import explain
 
         return explain(self, time_limit)
 
@@ -278,7 +295,7 @@ def _problem(data: dict[str, Any]) -> BlockProblem | RuledProblem:
     """Return the problem of a plan, with rules or without."""
     if "rules" not in data:
         return BlockProblem.from_dict(data)
-    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.planning.ruled_problem import RuledProblem
 
     return RuledProblem.from_dict(data)
 

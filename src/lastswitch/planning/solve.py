@@ -31,23 +31,22 @@ from lastswitch.bandit import Bandit, options_of
 from lastswitch.errors import InputTypeError, PlanError
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.greedy import plain_bound
-from lastswitch.planning.long_blocks import walked
+from lastswitch.planning.optima.long_blocks import walked
 from lastswitch.planning.plan import Plan, Solution
+from lastswitch.planning.playing import start_after
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.planning.ruled.playing import start_after
 from lastswitch.planning.warm import block_start
 from lastswitch.states import Start
 
 if TYPE_CHECKING:
-    from lastswitch.planning.params import SearchParams
-    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.planning.ruled_problem import RuledProblem
     from lastswitch.rules import Rule
 
 #: Solver name -> the module that has it, imported on use.
 SOLVERS = {
     "certified": "lastswitch.planning.certified",
-    "ilp": "lastswitch.planning.ilp",
-    "relaxation": "lastswitch.planning.relaxation",
+    "ilp": "lastswitch.planning.milp.ilp",
+    "relaxation": "lastswitch.planning.milp.relaxation",
     "brute-force": "lastswitch.planning.brute_force",
 }
 
@@ -73,7 +72,6 @@ def plan_block(
     time_limit: float | None = None,
     warm: Plan | None = None,
     progress: bool | Report | None = None,
-    params: SearchParams | None = None,
 ) -> Plan:
     """Plan one block: the arms to play, what that is worth, and a bound on the best possible.
 
@@ -81,7 +79,7 @@ def plan_block(
     ----------
     bandit
         A bandit, with ``length`` and the options below, or a ready :class:`BlockProblem` or
-        :class:`~lastswitch.planning.ruled.problem.RuledProblem`.
+        :class:`~lastswitch.planning.ruled_problem.RuledProblem`.
     length
         How many rounds to plan.
     start
@@ -118,9 +116,6 @@ def plan_block(
     progress
         ``True`` for a bar, or a function called now and then with a
         :class:`~lastswitch.Progress`: seconds, value and bound so far.
-    params
-        How the certified solver divides its effort
-        (:class:`~lastswitch.planning.SearchParams`); the defaults serve.
 
     Examples
     --------
@@ -142,13 +137,8 @@ def plan_block(
             f"warm plans {len(warm.rounds)} slots and this problem has {problem.length}; "
             "warm starts need the same length."
         )
-    if params is not None and solver != "certified":
-        raise PlanError(f"params are those of solver='certified', and solver is {solver!r}.")
-    if params is not None and not isinstance(problem, BlockProblem):
-        raise PlanError("params are those of plain blocks; planning under rules takes none.")
     module = importlib.import_module(SOLVERS[solver])
     began = time.perf_counter()
-    options = {} if params is None else {"params": params}
     with reporter(progress, "planning") as report:
 
         def tell(seconds: float, value: float, bound: float) -> None:
@@ -156,20 +146,20 @@ def plan_block(
 
         listened = None if progress is None or progress is False else tell
         if not isinstance(problem, BlockProblem):
-            from lastswitch.planning.ruled.solve import plan_ruled
+            from lastswitch.planning.ruled_solve import plan_ruled
 
             return plan_ruled(
                 *(problem, solver), gap=gap, time_limit=time_limit, warm=warm, progress=report
             )
         solution: Solution | None = None
-        if solver == "certified" and names and history is None and params is None:
+        if solver == "certified" and names and history is None:
             assert isinstance(bandit, Bandit)
             solution = walked(bandit, problem, start, time_limit)
         if solution is None:
             known = None if warm is None else block_start(warm, problem, names)
             left = None if time_limit is None else time_limit - (time.perf_counter() - began)
             solution = module.solve(
-                problem, gap=gap, time_limit=left, progress=listened, warm=known, **options
+                problem, gap=gap, time_limit=left, progress=listened, warm=known
             )
     seconds = time.perf_counter() - began - solution.loading
     return plan_of(problem, solution, solver=solver, seconds=seconds, names=names)
@@ -259,7 +249,7 @@ def _problem(
         start = start_after(bandit, start, history)
         problem = BlockProblem.from_bandit(bandit, length, start, allowed, distinct_start)
         return problem, tuple(bandit.names)
-    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.planning.ruled_problem import RuledProblem
 
     full = RuledProblem.from_bandit(
         bandit,
@@ -278,7 +268,7 @@ def _problem(
 def _as_it_is(problem: BlockProblem | RuledProblem, given: bool) -> BlockProblem | RuledProblem:
     """Return a ready problem; refuse what is none, or options ``given`` beside it."""
     if not isinstance(problem, BlockProblem):
-        from lastswitch.planning.ruled.problem import RuledProblem
+        from lastswitch.planning.ruled_problem import RuledProblem
 
         if not isinstance(problem, RuledProblem):
             raise InputTypeError(

@@ -14,8 +14,8 @@ from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem
 
 if TYPE_CHECKING:
-    from lastswitch.planning.ruled.playing import RoundsPlayed
-    from lastswitch.planning.ruled.problem import RuledProblem
+    from lastswitch.planning.playing import RoundsPlayed
+    from lastswitch.planning.ruled_problem import RuledProblem
 
 #: Prices larger than this many times the largest pay would drown it in rounding.
 MOST_PRICE = 100.0
@@ -49,7 +49,7 @@ def schedule_start(warm: Plan, problem: RuledProblem) -> tuple[RoundsPlayed, Flo
 
     Examples
     --------
-    >>> from lastswitch.planning.ruled.problem import RuledProblem
+    >>> from lastswitch.planning.ruled_problem import RuledProblem
     >>> block = BlockProblem([[0.9], [0.2]], [[0.1], [0.2]], [[0.5] * 3] * 2)
     >>> ready = RuledProblem(block, plays=(0, 1))
     >>> schedule_start(Plan((0, 7, 1), 1.0, 1.0), ready)[0]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lastswitch._when import day_number, day_of, parse_when
-from lastswitch.planning.ruled.explain import can_bind
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.explain import can_bind
+from lastswitch.planning.ruled_problem import RuledProblem
 from lastswitch.rules.eligible import eligible
 from lastswitch.rules.records import Counting, Rule, Succession
 

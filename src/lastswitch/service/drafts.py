@@ -18,9 +18,9 @@ from lastswitch.calendar import Calendar
 from lastswitch.errors import InfeasibleError, PlanError
 from lastswitch.files import to_toml
 from lastswitch.planning import plan_block, plan_cycle
+from lastswitch.planning.explain import explain
 from lastswitch.planning.plan import Plan
 from lastswitch.planning.reading import headline
-from lastswitch.planning.ruled.explain import explain
 from lastswitch.rules import Rule
 from lastswitch.schedules import Schedule
 from lastswitch.schedules.odd import oddities

@@ -11,8 +11,8 @@ from lastswitch import Bandit, Curve
 from lastswitch import rules as r
 from lastswitch.errors import ProblemError
 from lastswitch.planning import BlockProblem, Terminal
-from lastswitch.planning.ruled.brute_force import round_choices
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_brute_force import round_choices
+from lastswitch.planning.ruled_problem import RuledProblem
 
 
 def random_who(rng: np.random.Generator, n_arms: int) -> list[int] | str | int:

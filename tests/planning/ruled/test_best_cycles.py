@@ -7,10 +7,11 @@ import pytest
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch.errors import InfeasibleError, RuleError, UndecidedError
+from lastswitch.planning import ruled_solve as solve
 from lastswitch.planning.clock import Clock
-from lastswitch.planning.frequency import places_bound
-from lastswitch.planning.ruled import solve, tables
-from lastswitch.planning.ruled.search import Answer
+from lastswitch.planning.diagrams import tables
+from lastswitch.planning.optima.frequency import places_bound
+from lastswitch.planning.plan import Solution
 
 RULES = [r.at_most(0, 2, within=6)]
 
@@ -42,14 +43,14 @@ def test_an_undecided_length_does_not_end_the_search(monkeypatch):
 
     def slow(problem, **options):
         asked.append(problem.length)
-        return Answer(None, float("inf")) if problem.length > 6 else real(problem, **options)
+        return Solution((), float("inf")) if problem.length > 6 else real(problem, **options)
 
     monkeypatch.setattr(solve, "solved", slow)
     found = ls.best_cycle(rare(), 10, rules=RULES, time_limit=60)
     assert asked == list(range(10, 0, -1))
     assert len(found.rounds) <= 6
     assert found.bound / len(found.rounds) == pytest.approx(ls.average_bound(rare()))
-    monkeypatch.setattr(solve, "solved", lambda problem, **_: Answer(None, float("inf")))
+    monkeypatch.setattr(solve, "solved", lambda problem, **_: Solution((), float("inf")))
     with pytest.raises(UndecidedError):
         ls.best_cycle(rare(), 3, rules=RULES)
 

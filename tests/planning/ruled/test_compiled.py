@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from lastswitch import Bandit, curves
 from lastswitch import rules as r
 from lastswitch.errors import BlockError, RuleError
-from lastswitch.planning.ruled import brute_force, ilp
-from lastswitch.planning.ruled.compiled import compiled
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning import ruled_brute_force as brute_force
+from lastswitch.planning.diagrams.shared import ruled_model
+from lastswitch.planning.milp import flows as ilp
+from lastswitch.planning.ruled_problem import RuledProblem
 from planning.ruled.ruled_cases import random_ruled, ruled_problems
 
 
@@ -30,7 +31,7 @@ def worth(problem: RuledProblem, rounds) -> float:
 @given(ruled_problems)
 def test_the_automata_value_every_schedule_as_the_definition_does(problem):
     """Counters, folded or apart, agree with the evaluator on all schedules."""
-    arms = compiled(problem)
+    arms = ruled_model(problem)
     choices = [brute_force.round_choices(problem, t) for t in range(problem.length)]
     for rounds in itertools.product(*choices):
         assert arms.value(rounds) == pytest.approx(worth(problem, rounds), abs=1e-9)
@@ -41,7 +42,7 @@ def test_the_automata_value_every_schedule_as_the_definition_does(problem):
 def test_the_integer_program_finds_the_best_schedule(problem):
     """HiGHS on flows finds what enumeration finds, or that there is nothing."""
     best, value = brute_force.solve(problem)
-    rounds, bound = ilp.solve(compiled(problem))
+    rounds, bound = ilp.solve(ruled_model(problem))
     if best is None:
         assert rounds is None
         assert bound == -math.inf
@@ -66,7 +67,7 @@ def test_a_rule_with_too_much_to_remember_suggests_periods():
     bandit = Bandit([curves.constant(0.5)] * 3, plays=(0, 1))
 
     def arms(rule, repeats=False):
-        return compiled(RuledProblem.from_bandit(bandit, 96, rules=[rule], repeats=repeats))
+        return ruled_model(RuledProblem.from_bandit(bandit, 96, rules=[rule], repeats=repeats))
 
     for repeats in (False, True):
         with pytest.raises(RuleError, match=r"too much to remember.*every="):

@@ -13,8 +13,9 @@ import pytest
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch.errors import RuleError, UndecidedError
-from lastswitch.planning.ruled import folding, search
-from lastswitch.planning.ruled import solve as solving
+from lastswitch.planning import ruled_solve as solving
+from lastswitch.planning.diagrams import folding
+from lastswitch.planning.search import stages
 from lastswitch.rules import violations
 
 #: A limit, and what a slow machine may take beyond it.
@@ -41,7 +42,7 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 def test_compiling_rules_keeps_to_the_time_limit(call):
     """What took many times the limit ends soon after it, with an answer or without."""
-    search.ready()
+    stages.ready_to_share()
     ls.plan_cycle(two(), 4, rules=[r.at_most(0, 1, within=3)], time_limit=60)  # kernels load
     began = time.perf_counter()
     try:
@@ -126,7 +127,7 @@ def test_ctrl_c_ends_an_explanation(monkeypatch):
             raise KeyboardInterrupt
         return real(problem, **options)
 
-    from lastswitch.planning.ruled import explain
+    from lastswitch.planning import explain
 
     monkeypatch.setattr(explain, "solved", once)
     for report, other in zip(plan.explain().rules, whole, strict=True):

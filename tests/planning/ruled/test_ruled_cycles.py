@@ -11,9 +11,11 @@ from hypothesis import given, settings
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch.errors import BlockError, InfeasibleError, RuleError
-from lastswitch.planning.ruled import brute_force, ilp, search
-from lastswitch.planning.ruled.compiled import compiled
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning import ruled_brute_force as brute_force
+from lastswitch.planning.certified import solve_model
+from lastswitch.planning.diagrams.shared import ruled_model
+from lastswitch.planning.milp import flows as ilp
+from lastswitch.planning.ruled_problem import RuledProblem
 from planning.ruled.ruled_cases import ruled_cycles
 
 
@@ -29,14 +31,14 @@ def worth(problem: RuledProblem, rounds) -> float:
 @given(ruled_cycles)
 def test_all_solvers_agree_on_cycles(problem):
     """Automata value every turn as the definition does; certified and ILP find the best."""
-    arms = compiled(problem)
+    arms = ruled_model(problem)
     choices = [brute_force.round_choices(problem, t) for t in range(problem.length)]
     best = -math.inf
     for rounds in itertools.product(*choices):
         value = worth(problem, rounds)
         assert arms.value(rounds) == pytest.approx(value, abs=1e-9)
         best = max(best, value)
-    answer = search.solve(arms)
+    answer = solve_model(arms)
     planned, bound = ilp.solve(arms)
     if best == -math.inf:
         assert answer.infeasible
@@ -65,7 +67,7 @@ def settled(rounds, streaks) -> list[int]:
 def test_a_turn_pays_what_playing_it_for_long_pays(problem):
     """The value of a turn without rules is what a block pays that starts where turns start."""
     free = problem.with_rules([])
-    rounds = search.solve(compiled(free)).rounds
+    rounds = solve_model(ruled_model(free)).rounds
     start = settled(rounds, [len(curve.streak) for curve in free.curves])
     bandit = ls.Bandit(free.curves)
     block = RuledProblem.from_bandit(

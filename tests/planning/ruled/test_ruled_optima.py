@@ -14,9 +14,9 @@ import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch.environment import LSDEnv
 from lastswitch.errors import BanditError, ExperimentError, InfeasibleError, RuleError
-from lastswitch.planning.ruled import brute_force
-from lastswitch.planning.ruled.keeping import Keeper
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning import ruled_brute_force as brute_force
+from lastswitch.planning.ruled_problem import RuledProblem
+from lastswitch.rules.automata.keeping import Keeper
 from planning.ruled.ruled_cases import random_rule
 
 

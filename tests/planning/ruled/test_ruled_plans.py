@@ -19,10 +19,10 @@ from lastswitch.errors import (
     RuleError,
     UndecidedError,
 )
+from lastswitch.planning import ruled_brute_force as brute_force
+from lastswitch.planning.conflicts import conflict
 from lastswitch.planning.plan import Plan
-from lastswitch.planning.ruled import brute_force
-from lastswitch.planning.ruled.conflicts import conflict
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning.ruled_problem import RuledProblem
 from planning.ruled.ruled_cases import ruled_problems
 
 

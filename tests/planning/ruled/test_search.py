@@ -10,16 +10,18 @@ from hypothesis import given, settings
 
 from lastswitch import rules as r
 from lastswitch.planning import BlockProblem
-from lastswitch.planning.ruled import brute_force, search
-from lastswitch.planning.ruled.compiled import compiled
-from lastswitch.planning.ruled.problem import RuledProblem
+from lastswitch.planning import ruled_brute_force as brute_force
+from lastswitch.planning.certified import feasible, solve_model
+from lastswitch.planning.clock import Clock
+from lastswitch.planning.diagrams.shared import ruled_model
+from lastswitch.planning.ruled_problem import RuledProblem
 from planning.ruled.ruled_cases import random_ruled, ruled_problems
 
 
 def agrees(problem: RuledProblem) -> bool:
     """Check one problem against enumeration; return whether it has a schedule."""
     best, value = brute_force.solve(problem)
-    answer = search.solve(compiled(problem))
+    answer = solve_model(ruled_model(problem))
     if best is None:
         assert answer.infeasible
         return False
@@ -47,7 +49,7 @@ def test_a_thousand_seeded_problems_and_many_without_any_schedule():
 def test_a_schedule_without_looking_at_pays_keeps_the_rules(problem):
     """Feasibility alone agrees with enumeration too."""
     best, _ = brute_force.solve(problem)
-    answer = search.feasible(compiled(problem))
+    answer = feasible(ruled_model(problem))
     assert answer.infeasible == (best is None)
     if best is not None:
         problem.value(answer.rounds)  # refuses a schedule that breaks a hard rule
@@ -65,9 +67,9 @@ def notifications() -> RuledProblem:
 def test_a_month_of_notifications_is_proven_and_a_clock_is_kept():
     """Sliding windows over silence; stopped at once, the answer is honest."""
     problem = notifications()
-    answer = search.solve(compiled(problem))
+    answer = solve_model(ruled_model(problem))
     assert problem.value(answer.rounds) == pytest.approx(answer.bound, abs=1e-9)
-    hasty = search.solve(compiled(problem), time_limit=1e-6)
+    hasty = solve_model(ruled_model(problem), clock=Clock(1e-6))
     assert hasty.bound >= answer.bound - 1e-9
     assert not hasty.infeasible
 
@@ -75,8 +77,8 @@ def test_a_month_of_notifications_is_proven_and_a_clock_is_kept():
 def test_a_gap_that_is_asked_for_is_kept():
     """Within a gap the value is near the bound, and the bound is true."""
     problem = notifications()
-    best = search.solve(compiled(problem)).bound
-    answer = search.solve(compiled(problem), gap=0.05)
+    best = solve_model(ruled_model(problem)).bound
+    answer = solve_model(ruled_model(problem), gap=0.05)
     assert problem.value(answer.rounds) >= best / 1.05 - 1e-9
     assert answer.bound >= best - 1e-9
 
@@ -84,7 +86,7 @@ def test_a_gap_that_is_asked_for_is_kept():
 def test_a_known_schedule_and_prices_may_be_given():
     """A warm start changes nothing but the way."""
     problem = notifications()
-    first = search.solve(compiled(problem))
-    again = search.solve(compiled(problem), start=first.rounds, prices=first.prices)
+    first = solve_model(ruled_model(problem))
+    again = solve_model(ruled_model(problem), start=first.rounds, prices=first.prices)
     assert again.bound == pytest.approx(first.bound)
     assert math.isfinite(first.prices.sum())

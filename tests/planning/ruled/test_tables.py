@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from lastswitch import Bandit, curves
 from lastswitch import rules as r
-from lastswitch.planning.ruled import folding
-from lastswitch.planning.ruled.compiled import plain_arms, round_events, rule_counters
-from lastswitch.planning.ruled.cycles import cycle_arms
-from lastswitch.planning.ruled.problem import RuledProblem
-from lastswitch.planning.ruled.tables import explored, tabulated, tabulated_reference
+from lastswitch.planning.diagrams import folding
+from lastswitch.planning.diagrams.shared import plain_arms, round_events, rule_counters
+from lastswitch.planning.diagrams.tables import explored, tabulated, tabulated_reference
+from lastswitch.planning.diagrams.turn import cycle_arms
+from lastswitch.planning.ruled_problem import RuledProblem
 from planning.ruled.ruled_cases import ruled_cycles, ruled_problems
 
 problems = st.one_of(ruled_problems, ruled_cycles)
@@ -70,13 +70,13 @@ def test_folding_lists_the_states_that_can_be_reached(problem):
         if len(counter.letters) == 1 and counter.cost is None:
             own[next(iter(counter.letters))].append(counter)
     kinds = np.zeros(problem.n_arms, np.int64)
-    automata, owner = folding.folded(arms, own, problem.allowed, kinds)
-    factors = folding._factors(arms, own)
+    automata, _, owner = folding.folded(arms, own, problem.allowed, kinds)
+    factors = folding._factors(arms.arms, own)
     offset, states, moves, gain = folding.fold_reference(factors, problem.allowed)
-    assert automata.offset.tolist() == offset
+    assert np.append(automata.lo, automata.hi[-1]).tolist() == offset
     assert owner.tolist() == [arm for arm, _, _ in states]
-    assert list(zip(automata.idle.tolist(), automata.pull.tolist(), strict=True)) == moves
-    assert automata.pay.tolist() == gain
+    assert list(zip(automata.idle.tolist(), automata.nxt.tolist(), strict=True)) == moves
+    assert automata.gain.tolist() == gain
 
 
 def test_folding_makes_room_as_it_needs(monkeypatch):
@@ -85,9 +85,9 @@ def test_folding_makes_room_as_it_needs(monkeypatch):
     problem = RuledProblem.from_bandit(bandit, 12)
     own = [rule_counters(problem), []]
     arms, kinds = plain_arms(problem), np.zeros(2, np.int64)
-    ample, _ = folding.folded(arms, own, problem.allowed, kinds)
+    ample, *_ = folding.folded(arms, own, problem.allowed, kinds)
     monkeypatch.setattr(folding, "ROOM", 0.02)
-    tight, _ = folding.folded(arms, own, problem.allowed, kinds)
+    tight, *_ = folding.folded(arms, own, problem.allowed, kinds)
     for mine, yours in zip(ample, tight, strict=True):
         assert mine.tolist() == yours.tolist()
 

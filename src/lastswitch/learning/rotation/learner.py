@@ -38,7 +38,7 @@ from lastswitch.learning.rotation.prior import Prior, read_prior, with_arm
 from lastswitch.learning.rotation.rounds import plan_rounds
 from lastswitch.learning.rotation.rules import Arms, Met, RuleBook
 from lastswitch.learning.rotation.tables import GROWTH, Tables
-from lastswitch.planning.ruled.endless import Memory
+from lastswitch.rules.automata.endless import Memory
 
 #: Plans remembered between two makings of the tables.
 _REMEMBERED = 50_000

@@ -12,7 +12,7 @@ from lastswitch._arrays import BoolArray
 from lastswitch.errors import PolicyError
 from lastswitch.learning.policy.tracks import Mask, Track
 from lastswitch.learning.rotation.rounds import Choices
-from lastswitch.planning.ruled.endless import Endless, Memory
+from lastswitch.rules.automata.endless import Endless, Memory
 from lastswitch.rules.records import Counting, Rule
 
 #: The arms of a round, by number.

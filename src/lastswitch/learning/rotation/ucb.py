@@ -16,7 +16,7 @@ from lastswitch.learning.rotation.indices import INDICES
 from lastswitch.learning.rotation.learner import LOOK_AHEADS, Options, Rotation
 from lastswitch.learning.rotation.prior import read_prior
 from lastswitch.learning.rotation.rules import RuleBook
-from lastswitch.planning.ruled.playing import as_rounds, states_after
+from lastswitch.planning.playing import as_rounds, states_after
 from lastswitch.rules.records import Rule
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class RotationUCB(Policy):
     *With rules, or rounds of several plays or none*, what every rule remembers is a part of the
     state plans are made from. **Guaranteed:** no hard rule is ever broken by its choices: it makes
     only plays from which all of them can be kept for ever
-    (:mod:`lastswitch.planning.ruled.endless`). An ``allowed`` that leaves no such play is refused.
+    (:mod:`lastswitch.rules.automata.endless`). An ``allowed`` that leaves no such play is refused.
     Rounds that the caller lets go by (``at``, ``advance``) count as rounds without plays; if they
     break a rule, or leave no way to keep one, what is broken from then on is as little as can be.
     Rules speak of rounds by their numbers on the subject's clock, so a window of days is the same

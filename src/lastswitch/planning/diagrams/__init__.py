@@ -1,0 +1,1 @@
+"""Decision diagrams of arms and of the automata they share: building, minimising, merging."""
