@@ -64,6 +64,8 @@ def test_an_interrupt_is_answered_with_the_best_so_far(n_arms, call):
     finally:
         watchdog.cancel()
         child.kill()  # nothing, once it has ended
+        child.stdout.close()
+        child.stderr.close()
     assert lines[0] == "at work\n", errors
     assert lines[-1] == "answer False True\n", errors
     assert child.returncode == 0

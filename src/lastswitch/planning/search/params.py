@@ -161,7 +161,7 @@ class SearchParams:
     pair_steps: int = 30
     pair_theta: float = 0.5
     hard_from: int = 200_000_000
-    shared_hard_from: tuple[int, int] = (8_000_000, 300_000_000)
+    shared_hard_from: tuple[int, int] = (64_000_000, 4_000_000_000)
     shared_steps: int = 100
     bundle_steps: int = 100
     bundle_tolerance: float = 3e-3
