@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._kernels import index, jit
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 
 
@@ -188,11 +188,12 @@ def stock_shared(
     costs(sharing, price)
     for t in range(d - 1, -1, -1):
         begin, end = m.lo[t], m.hi[t]
-        for s in range(begin, end):
+        for s in range(index(begin), index(end)):
             after = m.idle[s]
-            worth[s] = worth[after if after >= 0 else nowhere]
-        for a in range(m.arc[begin], m.arc[end]):
-            s, v = source[a], m.gain[a] - cost[t, m.label[a]] + worth[m.nxt[a]]
+            worth[s] = worth[index(after if after >= 0 else nowhere)]
+        for a in range(index(m.arc[begin]), index(m.arc[end])):
+            s, spent = index(source[a]), cost[t, index(m.label[a])]
+            v = m.gain[a] - spent + worth[index(m.nxt[a])]
             best = worth[s]
             worth[s] = v if v > best else best
     for c in range(len(slope)):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit, whole
+from lastswitch._kernels import ONE, index, jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import KeyArray
 from lastswitch.planning.diagrams.sharing import Sharing
@@ -173,7 +173,8 @@ def all_idle(
     total = value + completion.ahead[t]
     before[0], must[0] = 0.0, 0
     for i in range(len(state)):
-        s, after = state[i], m.idle[state[i]]
+        s = index(state[i])
+        after = m.idle[s]
         total += worth[s]
         if i >= h.n_arms:
             continue
@@ -181,9 +182,10 @@ def all_idle(
         if after < 0:
             must[i + 1] += 1
         else:
-            before[i + 1] += worth[s] - worth[after]
-            rest += worth[after]
-            key += completion.keys[after]
+            left = worth[index(after)]
+            before[i + 1] += worth[s] - left
+            rest += left
+            key += completion.keys[index(after)]
     scratch.loss[0], scratch.at[0] = 0.0, -1
     scratch.value[0], scratch.rest[0], scratch.key[0] = value, rest + completion.ahead[t + 1], key
     return float(min(total, nodes.bound[t % 2, p]))
@@ -202,16 +204,17 @@ def move(
 ) -> None:
     """Move one machine more than on ``level``; its loss on the next is what it leaves, priced."""
     worth, keys, up = completion.worth, completion.keys, level + 1
-    idle, after, label = m.idle[state], m.nxt[arc], m.label[arc]
+    here, taken = index(state), index(arc)
+    idle, after, label = m.idle[here], index(m.nxt[taken]), index(m.label[taken])
     back, unkey = 0.0, np.uint64(0)
     if idle >= 0:
-        back, unkey = worth[idle], keys[idle]
+        back, unkey = worth[index(idle)], keys[index(idle)]
     scratch.chosen[level] = arc
-    scratch.value[up] = scratch.value[level] + m.gain[arc]
+    scratch.value[up] = scratch.value[level] + m.gain[taken]
     scratch.rest[up] = scratch.rest[level] + (worth[after] - back)
     scratch.key[up] = scratch.key[level] - unkey + keys[after]
     scratch.plays[up] = scratch.plays[level] + h.plays[label]
-    scratch.loss[up] = m.gain[arc] - h.cost[t, label] + worth[after]
+    scratch.loss[up] = m.gain[taken] - h.cost[t, label] + worth[after]
     for x in range(len(h.first)):
         scratch.events[up, x] = scratch.events[level, x] + h.heard[label, x]
 
@@ -219,12 +222,12 @@ def move(
 @jit(inline=True)
 def heard_arc(m: Diagram, h: Sharing, s: int, x: int, event: int) -> np.int64:
     """Return by which arc an automaton alone hears an event: -1 by idling, -2 not at all."""
-    label = h.first[x] + event
-    for a in range(m.arc[s], m.arc[s + 1]):
+    label, here = h.first[x] + event, index(s)
+    if event == 0 and m.idle[here] >= 0:
+        return np.int64(-1)
+    for a in range(index(m.arc[here]), index(m.arc[here + ONE])):
         if m.label[a] == label:
             return np.int64(a)
-    if event == 0 and m.idle[s] >= 0:
-        return np.int64(-1)
     return np.int64(-2)
 
 
@@ -263,12 +266,12 @@ def offer(
         arc = heard_arc(m, h, s, x, scratch.events[level, x])
         if arc < -1:
             return count
-        after = m.idle[s]
+        after = m.idle[index(s)]
         if arc >= 0:
-            after = m.nxt[arc]
-            value += m.gain[arc]
-        rest += completion.worth[after]
-        key += completion.keys[after]
+            after = m.nxt[index(arc)]
+            value += m.gain[index(arc)]
+        rest += completion.worth[index(after)]
+        key += completion.keys[index(after)]
     bound = min(value + rest, nodes.bound[t % 2, p])
     if bound <= ledger[FLOOR]:
         return count
