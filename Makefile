@@ -51,7 +51,7 @@ fuzz: $(VENV)/.has-test  ## random problems against plain references, a minute f
 
 test-bounds: $(VENV)/.has-test  ## tests of all that is compiled, with every place checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup \
-		tests/planning tests/rules tests/learning tests/logs tests/cohorts tests/test_blocks.py
+		tests/planning tests/rules tests/learning tests/logs tests/cohorts tests/model/test_blocks.py
 
 coverage: $(VENV)/.has-test  ## make test, and which lines and branches it ran
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --cov

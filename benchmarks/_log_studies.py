@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 import lastswitch as ls
-from lastswitch._random import stream
-from lastswitch.intervals import Interval
+from lastswitch._utils.intervals import Interval
+from lastswitch._utils.random import stream
 from lastswitch.logs import CurveFit, predicted_gain, simulate, support
 from lastswitch.logs.cycles import rounds_of
 from lastswitch.logs.predict import Readings
 from lastswitch.logs.questions import pooled_contrast
 from lastswitch.logs.within import strata_of
 from lastswitch.logs.worlds import coin_counts, coin_fit, count_plays, fit_plays
-from lastswitch.states import column
+from lastswitch.model.states import column
 
 TRUTH = ls.Bandit(
     [

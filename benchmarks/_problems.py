@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._random import stream
-from lastswitch.families import random_bandit
+from lastswitch._utils.random import stream
+from lastswitch.model.families import random_bandit
 from lastswitch.planning import BlockProblem
 
 #: What a learner's tables look like half-way ("ucb"), and the shapes curves come in.

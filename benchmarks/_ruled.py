@@ -8,7 +8,7 @@ import numpy as np
 
 import lastswitch as ls
 from lastswitch import rules as r
-from lastswitch._random import stream
+from lastswitch._utils.random import stream
 from lastswitch.planning.ruled_problem import RuledProblem
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from lastswitch._atomic import write_atomic
+from lastswitch._utils.atomic import write_atomic
 
 RESULTS = Path(__file__).parent / "results"
 Rows = Sequence[Mapping[str, Any]]

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 import lastswitch as ls
 from benchmarks._table import keep, print_table
-from lastswitch._random import stream
+from lastswitch._utils.random import stream
 
 NAMES = ("digest", "offer", "tips", "news", "survey", "invite")
 #: Events of each subject, over as many days as the log is long.

@@ -21,7 +21,7 @@ import numpy as np
 
 import lastswitch as ls
 from benchmarks._table import keep, print_table
-from lastswitch._random import stream
+from lastswitch._utils.random import stream
 from lastswitch.cohorts.budgets import Budget
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import used

@@ -18,8 +18,6 @@ import numpy as np
 
 import lastswitch as ls
 from benchmarks._table import keep, print_table
-from lastswitch.families import random_bandit
-from lastswitch.instances import five_arms, two_arms
 from lastswitch.learning import (
     RAWUCB,
     UCB1,
@@ -28,6 +26,8 @@ from lastswitch.learning import (
     Lookahead,
     ThompsonSampling,
 )
+from lastswitch.model.families import random_bandit
+from lastswitch.model.instances import five_arms, two_arms
 
 Factory = Callable[[ls.Bandit, int, int], Any]
 
@@ -224,7 +224,7 @@ def draw_regret(curves: Mapping[str, Mapping[str, Sequence[float]]], stem: str) 
     import matplotlib.pyplot as plt
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    from lastswitch.drawing import FAINT, colour, house_style, save_figure
+    from lastswitch._utils.drawing import FAINT, colour, house_style, save_figure
 
     with house_style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.7))

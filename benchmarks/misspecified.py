@@ -1,7 +1,7 @@
 """Worlds that break the model: what RotationUCB earns in them, and others do.
 
-The share of what an oracle earns (see ``lastswitch.instances.World.oracle``), the mean of some
-runs: one alone may be a tenth above or below another.
+The share of what an oracle earns (see ``lastswitch.model.instances.World.oracle``), the mean of
+some runs: one alone may be a tenth above or below another.
 
 Run ``python -m benchmarks.misspecified [--quick]``.
 """
@@ -16,8 +16,8 @@ import numpy as np
 
 import lastswitch as ls
 from benchmarks._table import keep, print_table
-from lastswitch.instances import MISSPECIFIED, misspecified
 from lastswitch.learning import RAWUCB, UCB1
+from lastswitch.model.instances import MISSPECIFIED, misspecified
 
 #: Runs of each policy in each world.
 RUNS = 20

@@ -12,10 +12,11 @@ from time import process_time
 
 import numpy as np
 
-from lastswitch import Bandit, _block_reference
-from lastswitch._random import stream
-from lastswitch.blocks import block_pays
-from lastswitch.instances import five_arms, random_bandit
+from lastswitch import Bandit
+from lastswitch._utils.random import stream
+from lastswitch.model import block_reference as _block_reference
+from lastswitch.model.blocks import block_pays
+from lastswitch.model.instances import five_arms, random_bandit
 
 #: What the kernel must do on one core, in rounds per second.
 FLOOR = 10e6

@@ -26,8 +26,8 @@ import numpy as np
 import lastswitch as ls
 from benchmarks._table import keep, print_table
 from benchmarks.learning import FAMILIES
-from lastswitch._random import stream
-from lastswitch.instances import five_arms, two_arms
+from lastswitch._utils.random import stream
+from lastswitch.model.instances import five_arms, two_arms
 from lastswitch.planning.diagrams.arm_states import arm_states
 
 #: (arms, rest states per arm) of the random monotone bandits; the last ones span millions.

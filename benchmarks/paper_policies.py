@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import lastswitch as ls
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.learning.estimates import unvisited_first
 from lastswitch.learning.paper.block_ucb import BlockUCB
 

@@ -20,7 +20,7 @@ import lastswitch
 from benchmarks._problems import FAMILIES, problem
 from benchmarks._table import RESULTS, keep, print_table
 from benchmarks.planning import certified, highs
-from lastswitch._atomic import write_atomic
+from lastswitch._utils.atomic import write_atomic
 from lastswitch.planning import BlockProblem, Plan, plan_block
 
 #: Where pieces wait for the others.

@@ -22,7 +22,7 @@ import numpy as np
 import lastswitch as ls
 from benchmarks._table import keep_beside, print_table
 from lastswitch import rules as r
-from lastswitch._random import stream
+from lastswitch._utils.random import stream
 from lastswitch.errors import InfeasibleError, RuleError, UndecidedError
 from lastswitch.rules import violations
 

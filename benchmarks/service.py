@@ -25,7 +25,7 @@ from tests.service.service_cases import Postgres, Server
 
 from benchmarks._service_kills import killed
 from benchmarks._table import RESULTS, keep, print_table
-from lastswitch.instances import five_arms
+from lastswitch.model.instances import five_arms
 from lastswitch.service.database import Database
 from lastswitch.service.rotations import put_rotation
 

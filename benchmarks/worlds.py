@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 import lastswitch as ls
 from benchmarks._table import keep_beside, print_table
 from benchmarks.learning import FAMILIES, SHAPES, Case, shares
-from lastswitch._random import stream
-from lastswitch.families import random_bandit
+from lastswitch._utils.random import stream
 from lastswitch.learning import RAWUCB
+from lastswitch.model.families import random_bandit
 
 Tables = tuple[NDArray[np.float64], NDArray[np.float64]]
 PARTS = ("held-out", "moving", "drifting", "arriving", "subjects")

@@ -10,7 +10,7 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from lastswitch.states import transition
+from lastswitch.model.states import transition
 
 Row = tuple[str, float, str, float | None]
 State = int | None

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 import lastswitch as ls
-from lastswitch.instances import random_bandit
+from lastswitch.model.instances import random_bandit
 
 SEEDS = range(8)
 #: Rewards constant on the negatives, the paper's main text.

@@ -25,11 +25,11 @@ PACKAGES = (
     "lastswitch.planning",
 )
 MODULES = (
-    "lastswitch.curves",
+    "lastswitch.model.curves",
     "lastswitch.errors",
-    "lastswitch.figures",
-    "lastswitch.files",
-    "lastswitch.instances",
+    "lastswitch.model.figures",
+    "lastswitch.model.files",
+    "lastswitch.model.instances",
     "lastswitch.rules",
     "lastswitch.testing",
 )

@@ -12,10 +12,10 @@ import pytest
 
 import lastswitch as ls
 import public_signatures
-from lastswitch._atomic import write_atomic
-from lastswitch._extras import load_extra
-from lastswitch._random import stream
-from lastswitch.drawing import save_figure
+from lastswitch._utils.atomic import write_atomic
+from lastswitch._utils.drawing import save_figure
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.random import stream
 from lastswitch.errors import FileError, LastSwitchError, MissingExtraError
 
 

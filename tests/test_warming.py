@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from test_kernel_cache import run
 from typer.testing import CliRunner
 
 from lastswitch.cli import app
-from test_kernel_cache import run
 
 WARM_UP = "from lastswitch.cli import main; raise SystemExit(main(['warm-up']))"
 #: First calls, on other problems than those warmed up with.
 FIRST_CALLS = """
 import lastswitch as ls
 from lastswitch import rules
-from lastswitch.families import random_bandit
+from lastswitch.model.families import random_bandit
 from lastswitch.learning import RuledRotationUCB, ThompsonSampling
 
 for seed in range(3):

@@ -12,9 +12,9 @@ import pytest
 
 import lastswitch as ls
 from lastswitch import curves, instances, learning
-from lastswitch.environment import LSDEnv
 from lastswitch.experiments.sweeps import read_sweep
-from lastswitch.files import bandit_to_dict, find_bandit
+from lastswitch.model.environment import LSDEnv
+from lastswitch.model.files import bandit_to_dict, find_bandit
 from lastswitch.paper import theory
 
 BANDIT = ls.Bandit([ls.Curve([0.1, 0.9], [0.1, 0.0]), ls.curves.constant(0.3)])

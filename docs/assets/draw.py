@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 
 import lastswitch as ls
 from lastswitch import figures
-from lastswitch.drawing import FAINT, INK, MUTED, colour, house_style, save_figure
+from lastswitch._utils.drawing import FAINT, INK, MUTED, colour, house_style, save_figure
 from lastswitch.paper import figure_1
 
 HERE = Path(__file__).parent

@@ -12,8 +12,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import lastswitch as ls
-from lastswitch.drawing import FAINT, INK, colour, house_style, save_figure
-from lastswitch.figures import draw_curves
+from lastswitch._utils.drawing import FAINT, INK, colour, house_style, save_figure
+from lastswitch.model.figures import draw_curves
 
 ROUNDS = 36
 

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import lastswitch as ls
-from lastswitch.drawing import FAINT, INK, colour, house_style, save_figure
+from lastswitch._utils.drawing import FAINT, INK, colour, house_style, save_figure
 from lastswitch.experiments.tasks import build
 
 BANDIT = ls.instances.five_arms()

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import lastswitch as ls
 from lastswitch import rules as r
-from lastswitch.drawing import FAINT, INK, MUTED, colour, house_style, save_figure
+from lastswitch._utils.drawing import FAINT, INK, MUTED, colour, house_style, save_figure
 from lastswitch.errors import InfeasibleError
 
 DAYS = 28

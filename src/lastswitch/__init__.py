@@ -15,44 +15,46 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lastswitch._lazy import attach
+from lastswitch._utils.lazy import attach
 
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from lastswitch import (
+    from lastswitch.calendars import calendar as calendar
+    from lastswitch.model import (
         blocks as blocks,
-        calendar as calendar,
-        cohorts as cohorts,
         curves as curves,
         environment as environment,
-        errors as errors,
-        experiments as experiments,
         figures as figures,
         files as files,
         instances as instances,
+        states as states,
+    )
+    from lastswitch import (
+        cohorts as cohorts,
+        errors as errors,
+        experiments as experiments,
         learning as learning,
         logs as logs,
         paper as paper,
         planning as planning,
         rules as rules,
-        schedules as schedules,
-        states as states,
+        calendars as calendars,
         testing as testing,
     )
-    from lastswitch._progress import Progress as Progress
-    from lastswitch.bandit import Bandit as Bandit
-    from lastswitch.blocks import (
+    from lastswitch._utils.progress import Progress as Progress
+    from lastswitch.model.bandit import Bandit as Bandit
+    from lastswitch.model.blocks import (
         block_reward as block_reward,
         cycle_reward as cycle_reward,
     )
-    from lastswitch.calendar import Calendar as Calendar
+    from lastswitch.calendars.calendar import Calendar as Calendar
     from lastswitch.cohorts import (
         Budget as Budget,
         CohortPlan as CohortPlan,
         plan_cohort as plan_cohort,
     )
-    from lastswitch.curves import Curve as Curve
+    from lastswitch.model.curves import Curve as Curve
     from lastswitch.errors import LastSwitchError as LastSwitchError
     from lastswitch.experiments import (
         Comparison as Comparison,
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
         load_comparison as load_comparison,
         simulate as simulate,
     )
-    from lastswitch.files import (
+    from lastswitch.model.files import (
         load as load,
         load_bandit as load_bandit,
         load_calendar as load_calendar,
@@ -97,25 +99,25 @@ if TYPE_CHECKING:
         plan_block as plan_block,
         plan_cycle as plan_cycle,
     )
-    from lastswitch.schedules import Schedule as Schedule
+    from lastswitch.calendars import Schedule as Schedule
     from lastswitch.service.client import Client as Client
     from lastswitch.warming import warm_up as warm_up
 else:
     __getattr__, __dir__, __all__ = attach(
         __name__,
         {
-            "_progress": ["Progress"],
-            "bandit": ["Bandit"],
-            "blocks": [
+            "_utils.progress": ["Progress"],
+            "model.bandit": ["Bandit"],
+            "model.blocks": [
                 "block_reward",
                 "cycle_reward",
             ],
-            "calendar": ["Calendar"],
+            "calendars.calendar": ["Calendar"],
             "cohorts": ["Budget", "CohortPlan", "plan_cohort"],
-            "curves": ["Curve"],
+            "model.curves": ["Curve"],
             "errors": ["LastSwitchError"],
             "experiments": ["Comparison", "Run", "compare", "load_comparison", "simulate"],
-            "files": ["load", "load_bandit", "load_calendar", "load_plan"],
+            "model.files": ["load", "load_bandit", "load_calendar", "load_plan"],
             "learning": [
                 "CalibratedCombUCB1",
                 "CombUCB1",
@@ -141,33 +143,33 @@ else:
                 "plan_block",
                 "plan_cycle",
             ],
-            "schedules": ["Schedule"],
+            "calendars": ["Schedule"],
             "service.client": ["Client"],
             "warming": ["warm_up"],
         },
         modules=[
-            "blocks",
-            "calendar",
+            "model.blocks",
+            "calendars.calendar",
             "cohorts",
-            "curves",
+            "model.curves",
             "errors",
             "experiments",
-            "figures",
-            "files",
-            "instances",
+            "model.figures",
+            "model.files",
+            "model.instances",
             "learning",
             "logs",
             "paper",
             "planning",
             "rules",
-            "schedules",
-            "states",
+            "calendars",
+            "model.states",
             "testing",
         ],
-        extras=["environment"],
+        extras=["model.environment"],
         moved={
-            "blocks": ["block_pays", "calibrated_reward"],
+            "model.blocks": ["block_pays", "calibrated_reward"],
             "learning": ["Anytime"],
-            "states": ["state_after", "trajectory", "transition"],
+            "model.states": ["state_after", "trajectory", "transition"],
         },
     )

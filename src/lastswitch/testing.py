@@ -12,8 +12,8 @@ from typing import Any
 from lastswitch.errors import LastSwitchError, PolicyError, TellError
 from lastswitch.learning.policy import ONE_PLAY, Policy, Pull
 from lastswitch.learning.policy.saving import load_policy
+from lastswitch.model.states import moved
 from lastswitch.rules.checking import violations
-from lastswitch.states import moved
 
 #: Who is asked for: the subject nobody names, named ones and numbered ones.
 _SUBJECTS = (None, "ann", "bob", 3)

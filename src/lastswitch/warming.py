@@ -39,8 +39,8 @@ def warm_up(report: Callable[[str, float], object] | None = None) -> Path:
     >>> ls.warm_up().is_absolute()
     True
     """
-    from lastswitch._kernel_cache import cache_folder
-    from lastswitch._kernels import compiling
+    from lastswitch._utils.jit import compiling
+    from lastswitch._utils.kernel_cache import cache_folder
 
     for name, part in _PARTS.items():
         began = time.perf_counter()
@@ -53,7 +53,7 @@ def warm_up(report: Callable[[str, float], object] | None = None) -> Path:
 
 def _bandits(n_arms: int, depth: int) -> Iterator[Any]:
     """Yield a bandit of three random families: of some, problems are easy, of others hard."""
-    from lastswitch.families import random_bandit
+    from lastswitch.model.families import random_bandit
 
     for family in ("uniform", "step", "spike"):
         yield random_bandit(family, n_arms, depth, seed=2)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lastswitch.cli import main
-from lastswitch.instances import five_arms
+from lastswitch.model.instances import five_arms
 from lastswitch.planning import Plan, plan_block, plan_cycle
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from lastswitch import Bandit, Curve
 from lastswitch.cli import main
-from lastswitch.instances import INSTANCES
+from lastswitch.model.instances import INSTANCES
 
 
 @pytest.fixture

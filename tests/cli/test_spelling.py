@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import lastswitch as ls
-from lastswitch._spelling import spelled, spelled_as
+from lastswitch._utils.spelling import spelled, spelled_as
 from lastswitch.cli import main
 from lastswitch.errors import InfeasibleError, LastSwitchError, LogError, MissingExtraError
 

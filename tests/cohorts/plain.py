@@ -12,7 +12,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch.cohorts.options import Step
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Played, Respond, Response

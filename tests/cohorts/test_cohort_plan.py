@@ -9,7 +9,6 @@ import pytest
 import lastswitch as ls
 from cohorts.edge_cases import JUNE, RADIO, calendars, random_events, random_states
 from lastswitch import rules as r
-from lastswitch._packed import pack
 from lastswitch.cohorts.figures import draw_plays, draw_summary
 from lastswitch.cohorts.rows import pays_of
 from lastswitch.errors import (
@@ -18,8 +17,9 @@ from lastswitch.errors import (
     InputTypeError,
     LastSwitchError,
 )
+from lastswitch.model.packed import pack
+from lastswitch.model.states import moved
 from lastswitch.planning.ruled_problem import RuledProblem
-from lastswitch.states import moved
 
 STATES = random_states(40)
 

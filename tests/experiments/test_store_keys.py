@@ -251,7 +251,7 @@ def test_the_library_s_digest_follows_its_sources(tmp_path):
     import shutil
 
     copied = shutil.copytree(Path(ls.__file__).parent, tmp_path / "lastswitch")
-    code = "from lastswitch._sources import library_digest; print(library_digest())"
+    code = "from lastswitch._utils.sources import library_digest; print(library_digest())"
 
     def told():
         environment = os.environ | {"PYTHONPATH": str(tmp_path)}

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 import lastswitch as ls
 from lastswitch import rules as r
-from lastswitch.instances import random_bandit
+from lastswitch.model.instances import random_bandit
 
 FAMILIES = ("uniform", "spike", "step", "monotone", "seasonal", "satiating", "mixed")
 #: Small enough to be proven at once: (arms, rounds, depth of the curves).

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lastswitch._random import stream
+from lastswitch._utils.random import stream
 from lastswitch.learning import ThompsonSampling
 from lastswitch.learning.baselines.beta_draws import (
     gamma_draw,

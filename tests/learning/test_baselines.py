@@ -7,8 +7,6 @@ import pytest
 
 import lastswitch as ls
 from lastswitch.errors import InputTypeError, PolicyError
-from lastswitch.families import random_bandit
-from lastswitch.instances import blocking, five_arms, two_arms
 from lastswitch.learning import (
     RAWUCB,
     UCB1,
@@ -21,6 +19,8 @@ from lastswitch.learning import (
     ThompsonSampling,
 )
 from lastswitch.learning.baselines.frequency_program import solve_program
+from lastswitch.model.families import random_bandit
+from lastswitch.model.instances import blocking, five_arms, two_arms
 from lastswitch.testing import check_policy
 
 BANDIT = ls.Bandit(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lastswitch._random import stream
+from lastswitch._utils.random import stream
 from lastswitch.learning.rotation.indices import (
     INDICES,
     empirical_bernstein,

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from lastswitch._random import stream
+from lastswitch._utils.random import stream
 from lastswitch.errors import InputTypeError, PolicyError
-from lastswitch.instances import five_arms, two_arms
 from lastswitch.learning import Prior, RotationUCB, RuledRotationUCB
 from lastswitch.learning.rotation.books import STREAKS
+from lastswitch.model.instances import five_arms, two_arms
 from lastswitch.testing import check_policy
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lastswitch as ls
-from lastswitch._random import stream
+from lastswitch._utils.random import stream
 from lastswitch.errors import FileError, PolicyError
 from lastswitch.learning import RotationUCB
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch import rules as r
-from lastswitch._random import stream
+from lastswitch._utils.random import stream
 from lastswitch.errors import InfeasibleError, PolicyError, RuleError, UndecidedError
 from lastswitch.learning import RuledRotationUCB
 from lastswitch.learning.rotation.lookahead import Moves, Outlook

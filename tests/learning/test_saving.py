@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lastswitch as ls
-from lastswitch._codec import load_json, save_json, unpack_array
+from lastswitch._utils.codec import load_json, save_json, unpack_array
 from lastswitch.errors import FileError, PolicyError, TellError
 from lastswitch.learning import Anytime, FixedCycle, ISICombUCB1, OracleGreedy, Policy, load_policy
 from lastswitch.learning.policy.saving import decode, encode

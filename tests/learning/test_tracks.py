@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lastswitch.errors import PolicyError
 from lastswitch.learning import Track
-from lastswitch.states import moved, transition
+from lastswitch.model.states import moved, transition
 
 
 @st.composite

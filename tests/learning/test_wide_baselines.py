@@ -7,7 +7,6 @@ import pytest
 
 import lastswitch as ls
 from lastswitch.errors import PolicyError
-from lastswitch.instances import k_delays, k_monotone, k_recovering, play_play_rest
 from lastswitch.learning import (
     ExploreThenCommit,
     FrequencyPolicy,
@@ -18,6 +17,7 @@ from lastswitch.learning import (
 )
 from lastswitch.learning.baselines.periodic import FAMILIES, doubled, fitted, guarantee
 from lastswitch.learning.baselines.ranking import ranking_values
+from lastswitch.model.instances import k_delays, k_monotone, k_recovering, play_play_rest
 from lastswitch.testing import check_policy
 
 RECOVERING = k_recovering([0.9, 0.7, 0.6, 0.5, 0.8], scales=[3.0, 1.5, 2.0, 4.0, 6.0], plays=2)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import lastswitch as ls
-from lastswitch._random import stream
-from lastswitch.instances import five_arms, two_arms
+from lastswitch._utils.random import stream
+from lastswitch.model.instances import five_arms, two_arms
 from lastswitch.planning import BlockProblem
 
 EXPERIMENTS = [(five_arms(), 4), (five_arms(), 3), (two_arms(), 11), (two_arms(), 10)]

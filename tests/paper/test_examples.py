@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lastswitch as ls
-from lastswitch.instances import example_1, example_2
+from lastswitch.model.instances import example_1, example_2
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 0.01])

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import lastswitch as ls
-from lastswitch.instances import pinwheel, pinwheel_sqrt
+from lastswitch.model.instances import pinwheel, pinwheel_sqrt
 from lastswitch.paper.theory import pinwheel_density
 from pinwheel_search import can_cover, can_pack
 

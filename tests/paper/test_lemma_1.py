@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import lastswitch as ls
-from lastswitch._random import stream
-from lastswitch.instances import never_repeating, random_bandit
+from lastswitch._utils.random import stream
+from lastswitch.model.instances import never_repeating, random_bandit
 
 
 def follow(choose, n_arms: int, rounds: int) -> tuple[list[int], list[tuple[int, ...]]]:

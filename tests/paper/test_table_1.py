@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from lastswitch.instances import example_2
+from lastswitch.model.instances import example_2
 from lastswitch.paper.theory import block_error
 from paper_cases import every_block
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch.curves import Curve
+from lastswitch.model.curves import Curve
 from lastswitch.planning.diagrams.arm_states import ArmStates
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.errors import ProblemError
-from lastswitch.families import random_bandit
+from lastswitch.model.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force, clock
 from lastswitch.planning.certified import solve, solve_model
 from lastswitch.planning.clock import Clock

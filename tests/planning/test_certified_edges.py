@@ -173,7 +173,7 @@ def test_the_first_call_of_a_process_has_its_whole_time(tmp_path: Path) -> None:
     """Nothing is compiled yet, and a second is enough for a problem of a millisecond."""
     code = (
         "import lastswitch as ls\n"
-        "from lastswitch.families import random_bandit\n"
+        "from lastswitch.model.families import random_bandit\n"
         "problem = ls.BlockProblem.from_bandit(random_bandit('monotone', 5, 20, 100), 20)\n"
         "print(ls.plan_block(problem, time_limit=1.0).optimal)"
     )

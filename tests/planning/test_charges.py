@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.diagrams.build import block_model
 from lastswitch.planning.diagrams.diagram import Diagram

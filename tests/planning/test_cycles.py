@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch.errors import LastSwitchError, PlanError
-from lastswitch.instances import five_arms
+from lastswitch.model.instances import five_arms
+from lastswitch.model.states import moved
 from lastswitch.planning import BlockProblem, clock
 from lastswitch.planning.cycles import settled_state
 from lastswitch.planning.diagrams.arm_states import arm_states
 from lastswitch.planning.diagrams.cycle import cycle_model
-from lastswitch.states import moved
 from planning.interrupting import CtrlC
 from strategies import bandits, blocks, curves
 

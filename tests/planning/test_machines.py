@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lastswitch.families import random_bandit
+from lastswitch.model.families import random_bandit
 from lastswitch.planning import BlockProblem, brute_force
 from lastswitch.planning.certified import solve
 from lastswitch.planning.diagrams.build import block_model

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.errors import PlanError, StateError
-from lastswitch.instances import example_1, example_2, five_arms, two_arms
+from lastswitch.model.instances import example_1, example_2, five_arms, two_arms
 from lastswitch.planning.optima import walks
 from lastswitch.planning.optima.frequency import Frequencies
 from planning.interrupting import CtrlC

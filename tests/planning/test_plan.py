@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lastswitch as ls
-from lastswitch._codec import save_json, unstamp
+from lastswitch._utils.codec import save_json, unstamp
 from lastswitch.errors import FileError, InputTypeError, PlanError
 from lastswitch.planning import BlockProblem, Plan
 from lastswitch.planning.reading import cap, quality

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch.errors import BlockError, InputTypeError, ProblemError, StateError
-from lastswitch.families import FAMILIES, random_bandit
+from lastswitch.model.families import FAMILIES, random_bandit
 from lastswitch.planning import BlockProblem, Terminal
 from lastswitch.planning.greedy import plain_bound
 from planning.planning_cases import problems

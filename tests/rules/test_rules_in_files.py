@@ -9,7 +9,7 @@ import pytest
 import lastswitch as ls
 from lastswitch import rules as r
 from lastswitch.errors import BanditError, FileError, InputTypeError, RuleError
-from lastswitch.files import bandit_from_dict, bandit_to_dict
+from lastswitch.model.files import bandit_from_dict, bandit_to_dict
 
 TEXT = """
 plays = [0, 2]

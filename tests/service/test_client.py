@@ -8,7 +8,7 @@ import pytest
 from service_cases import CYCLE, LEARNER, Server, running
 
 import lastswitch as ls
-from lastswitch._random import stream
+from lastswitch._utils.random import stream
 from lastswitch.errors import ServiceError
 from lastswitch.service.database import Database
 from lastswitch.service.rotations import put_rotation

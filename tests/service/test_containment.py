@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from service_cases import CYCLE, LEARNER, Now, ask, running, worker_on
 
-from lastswitch.calendar import Calendar
+from lastswitch.calendars.calendar import Calendar
 from lastswitch.errors import CalendarError
 from lastswitch.service.clock import BELIEVED, Clock, SteadyClock, TooFarError
 from lastswitch.service.contract import FARTHEST

@@ -4,8 +4,8 @@ import icalendar
 import pytest
 from service_cases import CYCLE, Access, ask, running
 
-from lastswitch._random import stream
-from lastswitch.files import load_bandit
+from lastswitch._utils.random import stream
+from lastswitch.model.files import load_bandit
 from lastswitch.planning import plan_block
 from lastswitch.service.client import Client
 from lastswitch.service.demo import listen, station

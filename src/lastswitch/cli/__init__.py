@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lastswitch._ascii import print_anywhere
-from lastswitch._spelling import spelled_as
+from lastswitch._utils.ascii import print_anywhere
+from lastswitch._utils.spelling import spelled_as
 from lastswitch.cli.check import check
 from lastswitch.cli.cohort import cohort
 from lastswitch.cli.compare import compare

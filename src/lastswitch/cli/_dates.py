@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
-    from lastswitch.calendar import Calendar
-    from lastswitch.schedules import Schedule
+    from lastswitch.calendars import Schedule
+    from lastswitch.calendars.calendar import Calendar
+    from lastswitch.model.bandit import Bandit
 
 FORMATS = ("table", "csv", "json", "ics", "playlist")
 #: Formats that can carry what a log says of a plan.
@@ -23,8 +23,8 @@ def find_calendar(bandit: str, begin: str | None) -> Calendar | None:
 
     None where neither the file nor ``--from`` says anything of dates.
     """
-    from lastswitch.calendar import Calendar
-    from lastswitch.files import calendar_table, load_calendar
+    from lastswitch.calendars.calendar import Calendar
+    from lastswitch.model.files import calendar_table, load_calendar
 
     table = calendar_table(bandit) if Path(bandit).suffix in (".toml", ".json") else None
     if begin is None:
@@ -35,9 +35,9 @@ def find_calendar(bandit: str, begin: str | None) -> Calendar | None:
 
 def day_of_words(text: str, zone: str | None) -> str | date:
     """Return the day that ``--from`` means: today, tomorrow, a weekday to come, or a date."""
-    from lastswitch._days import find_zone
-    from lastswitch._suggest import suggestion
-    from lastswitch._when import WEEKDAYS
+    from lastswitch._utils.suggest import suggestion
+    from lastswitch.calendars.days import find_zone
+    from lastswitch.calendars.when import WEEKDAYS
     from lastswitch.errors import CalendarError
 
     word = text.strip().lower()
@@ -68,7 +68,7 @@ def rounds_to_plan(
 
     They differ only for a cycle whose ``--length`` is repeated over ``--weeks`` or ``--days``.
     """
-    from lastswitch._checks import check_whole
+    from lastswitch._utils.checks import check_whole
     from lastswitch.errors import PlanError
 
     options = {"--length": length, "--weeks": weeks, "--days": days}
@@ -99,7 +99,7 @@ def with_dated_rules(bandit: Bandit, calendar: Calendar, length: int) -> Bandit:
 
 def check_output(dated: bool, form: str | None, out: Path | None) -> str:
     """Return the format to write, before anything is planned."""
-    from lastswitch._checks import check_choice
+    from lastswitch._utils.checks import check_choice
     from lastswitch.errors import FileError, PlanError
 
     option = "--out" if form is None else f"--format {form}"

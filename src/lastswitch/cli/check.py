@@ -25,8 +25,8 @@ def check(
     ] = None,
 ) -> None:
     """Say what is odd about a file; exit code 1 if anything is, 2 if it cannot be planned."""
-    from lastswitch.files import find_bandit
-    from lastswitch.schedules.odd import oddities
+    from lastswitch.calendars.odd import oddities
+    from lastswitch.model.files import find_bandit
 
     found, calendar = find_bandit(bandit), find_calendar(bandit, begin)
     if length is weeks is days is None:

@@ -11,7 +11,7 @@ from lastswitch.cli._arguments import BanditArgument
 from lastswitch.cli._dates import day_of_words, rounds_to_plan
 
 if TYPE_CHECKING:
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars.calendar import Calendar
     from lastswitch.logs.saving import FoundFit
 
 
@@ -112,8 +112,8 @@ def cohort(
     """Write the coming rounds of every subject, within budgets that all of them share."""
     from lastswitch.cohorts import plan_cohort
     from lastswitch.errors import CohortError, FileError
-    from lastswitch.files import find_bandit
     from lastswitch.logs.saving import find_fit
+    from lastswitch.model.files import find_bandit
 
     if (log is None) == (states is None):
         raise CohortError("say where subjects stand with either --log or --states.")
@@ -159,7 +159,7 @@ def cohort(
 
 def _clock(bandit: str, fit: FoundFit, given: dict[str, Any]) -> dict[str, Any]:
     """Return how rounds are cut: as the options say, else as the file does, else as the fit was."""
-    from lastswitch.files import calendar_table
+    from lastswitch.model.files import calendar_table
 
     clock: dict[str, Any] = {}
     if fit.fit is not None:
@@ -173,7 +173,7 @@ def _clock(bandit: str, fit: FoundFit, given: dict[str, Any]) -> dict[str, Any]:
 
 def _calendar(clock: dict[str, Any], begin: str | None) -> Calendar | None:
     """Return the calendar of the coming rounds; None where nothing says when they begin."""
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars.calendar import Calendar
     from lastswitch.errors import CalendarError
 
     table = {name: value for name, value in clock.items() if value is not None}

@@ -32,7 +32,7 @@ def compare(
     """
     from rich.console import Console
 
-    from lastswitch.drawing import house_style, new_figure, save_figure
+    from lastswitch._utils.drawing import house_style, new_figure, save_figure
     from lastswitch.experiments.sweeps import run_sweep, slug
 
     folder = out if out is not None else sweep.with_name(f"{sweep.stem}-results")

@@ -167,7 +167,7 @@ def _print(console: Console, fit: CurveFit, out: Path) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from lastswitch._listing import counted
+    from lastswitch._utils.listing import counted
     from lastswitch.logs import CAUTION
 
     summary = fit.summary

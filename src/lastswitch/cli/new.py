@@ -30,8 +30,8 @@ def new(
     ] = None,
 ) -> None:
     """Print a commented file to start from: lastswitch new radio > station.toml."""
-    from lastswitch._atomic import write_atomic
-    from lastswitch._checks import check_choice
+    from lastswitch._utils.atomic import write_atomic
+    from lastswitch._utils.checks import check_choice
     from lastswitch.errors import FileError
 
     check_choice("the kind of file", kind, STARTERS, FileError)

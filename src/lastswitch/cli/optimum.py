@@ -9,7 +9,7 @@ import typer
 from lastswitch.cli._arguments import BanditArgument
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
     from lastswitch.planning.optima.optimum import Optimum
 
 #: Rounds of a long sequence shown in the terminal; --json has all of them.
@@ -36,7 +36,7 @@ def optimum(
     from json import dumps
 
     from lastswitch.errors import PlanError
-    from lastswitch.files import find_bandit
+    from lastswitch.model.files import find_bandit
     from lastswitch.planning import best_cycle, optimal_average, optimal_total
 
     if horizon is not None and max_length is not None:

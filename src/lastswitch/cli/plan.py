@@ -20,8 +20,8 @@ from lastswitch.cli._dates import (
 )
 
 if TYPE_CHECKING:
-    from lastswitch._progress import Progress, Report
-    from lastswitch.schedules import Schedule
+    from lastswitch._utils.progress import Progress, Report
+    from lastswitch.calendars import Schedule
 
 
 def plan(
@@ -83,11 +83,11 @@ def plan(
     """Print the best schedule for the coming rounds, what it pays, and how good it is."""
     from json import dumps
 
+    from lastswitch.calendars import Schedule
     from lastswitch.errors import PlanError
-    from lastswitch.files import find_bandit
     from lastswitch.logs.saving import find_fit
+    from lastswitch.model.files import find_bandit
     from lastswitch.planning import plan_block, plan_cycle
-    from lastswitch.schedules import Schedule
 
     found, calendar = find_bandit(bandit), find_calendar(bandit, begin)
     form = check_output(calendar is not None, form, out)
@@ -133,7 +133,7 @@ def plan(
 
 def _write(schedule: Schedule, form: str, out: Path | None, name: str, words: str) -> None:
     """Write a dated plan to a file, or print it for another program."""
-    from lastswitch._atomic import write_atomic
+    from lastswitch._utils.atomic import write_atomic
     from lastswitch.planning.reading import headline
 
     if out is None:

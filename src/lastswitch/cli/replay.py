@@ -23,7 +23,7 @@ def replay(
 
 def agrees(where: str) -> int:
     """Print what a replay finds; return 0 if everything agrees, 1 if not."""
-    from lastswitch._extras import load_extra
+    from lastswitch._utils.extras import load_extra
 
     for module in ("sqlalchemy", "alembic"):
         load_extra(module, "serve")

@@ -81,7 +81,7 @@ def serve(
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
 ) -> int | None:
     """Serve rotations over HTTP, with a page to see them: lastswitch serve station.toml."""
-    from lastswitch._extras import load_extra
+    from lastswitch._utils.extras import load_extra
 
     needed = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "msgspec", "prometheus_client")
     for module in needed:
@@ -129,7 +129,7 @@ def _change_keys(
     revoke: str | None,
 ) -> None:
     """Make or revoke a key, and nothing else: changed files stay as they are served."""
-    from lastswitch._checks import check_choice
+    from lastswitch._utils.checks import check_choice
     from lastswitch.errors import ServiceError
     from lastswitch.service.keys import make_key, revoke_key
     from lastswitch.service.rotations import has_rotation

@@ -12,8 +12,8 @@ from lastswitch.cli._arguments import BanditArgument
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from lastswitch.bandit import Bandit
-    from lastswitch.curves import Curve
+    from lastswitch.model.bandit import Bandit
+    from lastswitch.model.curves import Curve
 
 
 #: Characters a name may take, and a value with the space beside it.
@@ -30,9 +30,9 @@ def show(
     """Print the curves of a bandit as a table, and draw them if asked to."""
     from rich.console import Console
 
-    from lastswitch.drawing import check_figure_path, save_figure
-    from lastswitch.figures import draw_bandit
-    from lastswitch.files import find_bandit
+    from lastswitch._utils.drawing import check_figure_path, save_figure
+    from lastswitch.model.figures import draw_bandit
+    from lastswitch.model.files import find_bandit
 
     found = find_bandit(bandit)
     if figure is not None:

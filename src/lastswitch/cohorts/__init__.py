@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lastswitch._lazy import attach
+from lastswitch._utils.lazy import attach
 
 if TYPE_CHECKING:
     from lastswitch.cohorts.budgets import Budget as Budget

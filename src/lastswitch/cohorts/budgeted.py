@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch.cohorts.assignment import Choices, balanced, whole_numbers
 from lastswitch.cohorts.descent import Descent, Mixing, lowered
 from lastswitch.cohorts.options import Options, all_options

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, IntArray
-from lastswitch._checks import check_choice, check_list, check_whole
+from lastswitch._utils.arrays import BoolArray, IntArray
+from lastswitch._utils.checks import check_choice, check_list, check_whole
 from lastswitch.errors import BudgetError, InputTypeError, RuleError
 from lastswitch.rules.automata.counters import numbers
 from lastswitch.rules.making import at_most
 
 if TYPE_CHECKING:
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars.calendar import Calendar
 
 
 Per = Literal["round", "all"]

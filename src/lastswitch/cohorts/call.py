@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from lastswitch._arrays import IntArray
-from lastswitch._checks import check_bandit, check_choice, check_limits, is_number
-from lastswitch._extras import load_extra
-from lastswitch._progress import Report, reporter
-from lastswitch.bandit import checked_plays
+from lastswitch._utils.arrays import IntArray
+from lastswitch._utils.checks import check_bandit, check_choice, check_limits, is_number
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.progress import Report, reporter
 from lastswitch.cohorts.budgets import Budget, checked_budgets, read_budget
 from lastswitch.cohorts.job import Job
 from lastswitch.cohorts.local import LocalCohort, total_of, work_folder
@@ -35,11 +34,12 @@ from lastswitch.cohorts.solving import Solution, solve
 from lastswitch.cohorts.writing import Format, check_target, write
 from lastswitch.errors import CohortError, InputTypeError, PlanError
 from lastswitch.logs.reading import EventLog
+from lastswitch.model.bandit import checked_plays
 from lastswitch.planning.certificate import rounding
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars.calendar import Calendar
+    from lastswitch.model.bandit import Bandit
     from lastswitch.rules import Rule
 
 Backend = Literal["processes", "ray", "dask", "spark"]
@@ -194,7 +194,7 @@ def _problem(
     calendar: Calendar | None,
 ) -> CohortProblem:
     """Return what is to be planned, with words of time turned into rounds."""
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars.calendar import Calendar
 
     check_bandit("plan_cohort", bandit)
     if calendar is not None and not isinstance(calendar, Calendar):

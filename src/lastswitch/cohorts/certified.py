@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch.cohorts.options import counters_at, plan_worth
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Respond, Response

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.planning.clock import Clock
 
 #: Looks at prices at most, and how far below the program's mix the bound counts as reached.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lastswitch.drawing import (
+from lastswitch._utils.drawing import (
     FAINT,
     INK,
     MUTED,
@@ -114,7 +114,7 @@ def _layers(plan: CohortPlan) -> list[tuple[str, Any, str]]:
 
 def _rounds(plan: CohortPlan) -> list[str]:
     """Return what stands under each round; few enough to be read."""
-    from lastswitch.schedules.sheet import say_day
+    from lastswitch.calendars.sheet import say_day
 
     length, calendar = plan.problem.length, plan.calendar
     step = -(-length // (8 if calendar is not None else 14))

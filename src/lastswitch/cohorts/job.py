@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows
 from lastswitch.cohorts.roster import Roster, roster_of, text_buffers
 from lastswitch.cohorts.rows import Tally, table_of, tally_of
@@ -19,7 +19,7 @@ from lastswitch.cohorts.solving import Solution
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars.calendar import Calendar
 
 
 class Census(NamedTuple):

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lastswitch._atomic import atomic_file
-from lastswitch._extras import load_extra
-from lastswitch._progress import Progress, Report
-from lastswitch._sources import library_digest
+from lastswitch._utils.atomic import atomic_file
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.progress import Progress, Report
+from lastswitch._utils.sources import library_digest
 from lastswitch.cohorts.job import Census, Found, Job, joined
 from lastswitch.cohorts.roster import PART, in_parts
 from lastswitch.cohorts.rows import Tally

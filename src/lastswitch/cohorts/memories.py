@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, IntArray
+from lastswitch._utils.arrays import BoolArray, IntArray
 from lastswitch.rules.automata.counters import Counter, counters_of, numbers
 from lastswitch.rules.records import Counting, Rule, Succession
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lastswitch._extras import load_extra
-from lastswitch._progress import Progress, Report
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.progress import Progress, Report
 from lastswitch.cohorts.job import Census, Found, Job, joined
 from lastswitch.cohorts.roster import Roster
 from lastswitch.cohorts.rows import Tally

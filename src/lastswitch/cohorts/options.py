@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import Played
 from lastswitch.rules.automata.counters import Counter

@@ -6,9 +6,9 @@ import io
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from lastswitch._utils.drawing import house_style
+from lastswitch.calendars.sheet import say_day
 from lastswitch.cohorts.figures import draw_summary
-from lastswitch.drawing import house_style
-from lastswitch.schedules.sheet import say_day
 
 if TYPE_CHECKING:
     from lastswitch.cohorts.result import CohortPlan

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
 from lastswitch.cohorts.assignment import Choices
 from lastswitch.cohorts.descent import Look
 from lastswitch.cohorts.problem import CohortProblem

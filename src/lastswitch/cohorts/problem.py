@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lastswitch._arrays import BoolArray, IntArray
-from lastswitch._checks import check_bandit
+from lastswitch._utils.arrays import BoolArray, IntArray
+from lastswitch._utils.checks import check_bandit
 from lastswitch.cohorts.budgets import Budget, Rows, checked_budgets, spelt_out
 from lastswitch.cohorts.memories import Memory, memories_of
 from lastswitch.errors import CohortError, InputTypeError, StateError
+from lastswitch.model.states import as_states, column
 from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 from lastswitch.planning.ruled_problem import RuledProblem
-from lastswitch.states import as_states, column
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
     from lastswitch.rules import Rule
 
 #: Entries of recent plays: an empty place, and a round of which nothing is known.

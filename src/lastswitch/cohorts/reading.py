@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lastswitch._extras import load_extra
-from lastswitch._listing import first_dozen
-from lastswitch._spelling import spelled
-from lastswitch._suggest import suggestion
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.listing import first_dozen
+from lastswitch._utils.spelling import spelled
+from lastswitch._utils.suggest import suggestion
 from lastswitch.errors import CohortError, LogError, StateError
 from lastswitch.logs.cleaning import describe_row
 from lastswitch.logs.current import recent_plays, rounds_known, standing
@@ -28,8 +28,8 @@ from lastswitch.logs.values import read_number, read_text
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-    from lastswitch.bandit import Bandit
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars.calendar import Calendar
+    from lastswitch.model.bandit import Bandit
 
 #: A table of states or of recent plays (path, data frame, Ibis table), or a log of events.
 StatesLike: TypeAlias = Any

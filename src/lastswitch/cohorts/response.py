@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
 
 #: Arms by round and place, -1 for an empty place.
 Played = NDArray[np.int16]

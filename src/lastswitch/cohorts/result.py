@@ -7,9 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_choice
-from lastswitch._extras import load_extra
+from lastswitch._utils.atomic import write_atomic
+from lastswitch._utils.checks import check_choice
+from lastswitch._utils.extras import load_extra
 from lastswitch.errors import CohortError, PlanError
 from lastswitch.planning.certificate import Certificate
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from lastswitch._arrays import FloatArray, IntArray
-    from lastswitch.calendar import Calendar
+    from lastswitch._utils.arrays import FloatArray, IntArray
+    from lastswitch.calendars.calendar import Calendar
     from lastswitch.cohorts.budgets import Budget
     from lastswitch.cohorts.problem import CohortProblem
     from lastswitch.cohorts.rows import Tally

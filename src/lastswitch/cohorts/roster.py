@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._codec import array_digest
-from lastswitch._extras import load_extra
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.codec import array_digest
+from lastswitch._utils.extras import load_extra
 from lastswitch.cohorts.problem import UNKNOWN
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
 
 #: Subjects of one part: enough to make a file worth its header, few enough to hold several.
 PART = 50_000

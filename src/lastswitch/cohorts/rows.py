@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._extras import load_extra
-from lastswitch._packed import PackedCurves, pack
-from lastswitch.states import column, moved
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.extras import load_extra
+from lastswitch.model.packed import PackedCurves, pack
+from lastswitch.model.states import column, moved
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars.calendar import Calendar
     from lastswitch.cohorts.problem import CohortProblem
     from lastswitch.cohorts.roster import Roster
     from lastswitch.cohorts.solving import Batch

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import index, jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import index, jit
 
 Ids = NDArray[np.int32]
 #: Arms by round and place, -1 for none.

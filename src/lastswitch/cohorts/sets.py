@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import announce
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import announce
 from lastswitch.cohorts import set_kernels as kernels
 from lastswitch.cohorts.memories import Memory
 from lastswitch.cohorts.problem import CohortProblem, distinct_rows

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._checks import check_limits
-from lastswitch._progress import Report, reporter
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.checks import check_limits
+from lastswitch._utils.progress import Report, reporter
 from lastswitch.cohorts.budgeted import Found, within_budgets
 from lastswitch.cohorts.certified import Certified
 from lastswitch.cohorts.pricing import Cohort, priced_plays, total_use

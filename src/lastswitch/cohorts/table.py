@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
 from lastswitch.cohorts.response import Played
 from lastswitch.errors import PlanError
 

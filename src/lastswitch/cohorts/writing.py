@@ -13,16 +13,16 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from lastswitch._atomic import atomic_file
-from lastswitch._checks import check_choice, check_path
-from lastswitch._csv import csv_cell
-from lastswitch._extras import load_extra
+from lastswitch._utils.atomic import atomic_file
+from lastswitch._utils.checks import check_choice, check_path
+from lastswitch._utils.csv import csv_cell
+from lastswitch._utils.extras import load_extra
+from lastswitch.calendars.ics import feed_of
+from lastswitch.calendars.schedule import Play
 from lastswitch.errors import CohortError, FileError
-from lastswitch.schedules.ics import feed_of
-from lastswitch.schedules.schedule import Play
 
 if TYPE_CHECKING:
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars.calendar import Calendar
 
 Format = Literal["parquet", "csv", "ics"]
 _SUFFIXES: dict[str, Format] = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Literal, TypeAlias, get_args
 
-from lastswitch._checks import check_choice
-from lastswitch._extras import load_extra
+from lastswitch._utils.checks import check_choice
+from lastswitch._utils.extras import load_extra
 from lastswitch.errors import ExperimentError
 
 Backend: TypeAlias = Literal["loky", "ray", "dask"]

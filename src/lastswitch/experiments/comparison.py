@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_path, check_whole
-from lastswitch._codec import (
+from lastswitch._utils.atomic import write_atomic
+from lastswitch._utils.checks import check_path, check_whole
+from lastswitch._utils.codec import (
     array_digest,
     parse_json,
     read_arrays,
@@ -24,14 +24,14 @@ from lastswitch._codec import (
     typed,
     unstamp,
 )
-from lastswitch._suggest import suggestion
-from lastswitch.bandit import Bandit
+from lastswitch._utils.intervals import STATED, Interval, t_interval
+from lastswitch._utils.suggest import suggestion
 from lastswitch.errors import ExperimentError, FileError
 from lastswitch.experiments.run import by_state
 from lastswitch.experiments.tables import Column, Table
 from lastswitch.experiments.tasks import Outcome, checkpoints
-from lastswitch.files import bandit_from_dict, bandit_to_dict
-from lastswitch.intervals import STATED, Interval, t_interval
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.files import bandit_from_dict, bandit_to_dict
 from lastswitch.planning.certificate import Certificate
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._checks import check_bandit, check_whole
-from lastswitch._progress import Report
-from lastswitch.bandit import Bandit
+from lastswitch._utils.checks import check_bandit, check_whole
+from lastswitch._utils.progress import Report
 from lastswitch.errors import ExperimentError, InputTypeError, LastSwitchWarning
 from lastswitch.experiments.backends import Backend
 from lastswitch.experiments.comparison import Comparator, Comparison, PolicyRuns
@@ -32,6 +31,7 @@ from lastswitch.experiments.tasks import (
     provenance,
 )
 from lastswitch.learning.simple import FixedCycle
+from lastswitch.model.bandit import Bandit
 
 if TYPE_CHECKING:
     from lastswitch.planning.optima.optimum import Optimum
@@ -70,7 +70,7 @@ class Experiment:
 
     Examples
     --------
-    >>> from lastswitch.instances import two_arms
+    >>> from lastswitch.model.instances import two_arms
     >>> Experiment(two_arms(), {"greedy": lambda bandit: ...}, horizon=0)
     Traceback (most recent call last):
     lastswitch.errors.ExperimentError: horizon must be a whole number of at least 1, got 0.
@@ -299,7 +299,7 @@ def _optimum(bandit: Bandit, horizon: int, subjects: int) -> Result:
 
 def _optimum_pays(bandit: Bandit, best: Optimum) -> NDArray[np.float64]:
     """Return what the optimum's schedule is expected to earn, round by round."""
-    from lastswitch.blocks import block_pays
+    from lastswitch.model.blocks import block_pays
 
     if bandit.plain:
         return block_pays(bandit, best.block)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._checks import check_choice, check_list
-from lastswitch.drawing import INK, colour, house_style, legible, new_axes
+from lastswitch._utils.checks import check_choice, check_list
+from lastswitch._utils.drawing import INK, colour, house_style, legible, new_axes
+from lastswitch._utils.intervals import t_interval
 from lastswitch.errors import ExperimentError
-from lastswitch.intervals import t_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from lastswitch.errors import ExperimentError
 from lastswitch.rules.checking import violations
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
     from lastswitch.rules import Rule
 
 

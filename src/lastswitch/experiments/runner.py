@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from lastswitch._progress import Progress, Report, reporter
+from lastswitch._utils.progress import Progress, Report, reporter
 from lastswitch.errors import ExperimentError, LastSwitchError
 from lastswitch.experiments.backends import Backend, run_calls
 from lastswitch.experiments.store import TaskStore

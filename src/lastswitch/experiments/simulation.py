@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lastswitch._checks import check_bandit, check_whole
-from lastswitch._random import stream
+from lastswitch._utils.checks import check_bandit, check_whole
+from lastswitch._utils.random import stream
 from lastswitch.errors import ExperimentError, InputTypeError
 from lastswitch.experiments.run import Run
 from lastswitch.learning.policy import ONE_PLAY
 from lastswitch.learning.policy.tracks import Track
-from lastswitch.states import moved
+from lastswitch.model.states import moved
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
-    from lastswitch.curves import Curve
+    from lastswitch.model.bandit import Bandit
+    from lastswitch.model.curves import Curve
 
 #: Noise is drawn this many rounds at a time: large enough to cost nothing per round.
 _BATCH = 4096

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._codec import pack_array, unpack_array
+from lastswitch._utils.codec import pack_array, unpack_array
 from lastswitch.errors import ExperimentError
 
 FORMAT = "lastswitch/task"

@@ -32,16 +32,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lastswitch._checks import check_path
-from lastswitch._codec import parse_toml, read_text
-from lastswitch._progress import Report
-from lastswitch._suggest import suggestion
-from lastswitch.bandit import Bandit
+from lastswitch._utils.checks import check_path
+from lastswitch._utils.codec import parse_toml, read_text
+from lastswitch._utils.progress import Report
+from lastswitch._utils.suggest import suggestion
 from lastswitch.errors import ExperimentError, LastSwitchError
 from lastswitch.experiments.backends import Backend
 from lastswitch.experiments.comparison import Comparison
 from lastswitch.experiments.experiment import Experiment, FailedTasksError, run_experiments
 from lastswitch.experiments.tasks import Factory
+from lastswitch.model.bandit import Bandit
 
 _TOP = ("horizon", "runs", "seed", "subjects", "instances", "policies")
 
@@ -160,7 +160,7 @@ def _experiments(data: Mapping[str, Any], folder: Path) -> dict[str, Experiment]
 
 def _bandit(name: str, text: Any, folder: Path) -> Bandit:
     """Return an instance: a file beside the sweep, or a name that is known."""
-    from lastswitch.files import find_bandit, load_bandit
+    from lastswitch.model.files import find_bandit, load_bandit
 
     if not isinstance(text, str):
         raise ExperimentError(f"instance {name!r} must be a text like 'five-arms', got {text!r}.")

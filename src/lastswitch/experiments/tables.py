@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from lastswitch._ascii import printable
-from lastswitch._atomic import write_atomic
-from lastswitch._csv import csv_text
-from lastswitch._extras import load_extra
+from lastswitch._utils.ascii import printable
+from lastswitch._utils.atomic import write_atomic
+from lastswitch._utils.csv import csv_text
+from lastswitch._utils.extras import load_extra
 
 if TYPE_CHECKING:
     from rich.console import Group

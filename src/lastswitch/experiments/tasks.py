@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._random import SCHEME, stream
-from lastswitch._sources import library_digest
-from lastswitch.bandit import Bandit
+from lastswitch._utils.random import SCHEME, stream
+from lastswitch._utils.sources import library_digest
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.experiments.run import Run
 from lastswitch.experiments.simulation import AsksAndTells, simulate
-from lastswitch.files import bandit_to_dict
 from lastswitch.learning.policy import Policy
 from lastswitch.learning.policy.saving import policy_class
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.files import bandit_to_dict
 
 #: Points at which a run's cumulative rewards are kept; a curve needs no more.
 CHECKPOINTS = 400

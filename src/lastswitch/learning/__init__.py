@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lastswitch._lazy import attach
+from lastswitch._utils.lazy import attach
 
 if TYPE_CHECKING:
     from lastswitch.learning.paper.anytime import Anytime as Anytime
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     )
     from lastswitch.learning.estimates import Estimates as Estimates
     from lastswitch.learning.policy import Policy as Policy, Pull as Pull, Track as Track
-    from lastswitch.learning.rotation.ucb import RotationUCB as RotationUCB
+    from lastswitch.learning.policy.saving import load_policy as load_policy
     from lastswitch.learning.rotation.prior import Prior as Prior
     from lastswitch.learning.rotation.ucb import (
+        RotationUCB as RotationUCB,
         RuledRotationUCB as RuledRotationUCB,
     )
-    from lastswitch.learning.policy.saving import load_policy as load_policy
     from lastswitch.learning.simple import FixedCycle as FixedCycle, OracleGreedy as OracleGreedy
 else:
     __getattr__, __dir__, __all__ = attach(
@@ -66,7 +66,8 @@ else:
                 "ISICombUCB1",
             ],
             "estimates": ["Estimates"],
-            "policy": ["Policy", "Pull", "Track", "load_policy"],
+            "policy": ["Policy", "Pull", "Track"],
+            "policy.saving": ["load_policy"],
             "rotation.prior": ["Prior"],
             "rotation.ucb": ["RotationUCB", "RuledRotationUCB"],
             "simple": ["FixedCycle", "OracleGreedy"],

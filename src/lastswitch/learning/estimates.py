@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch.states import column
+from lastswitch._utils.arrays import FloatArray
+from lastswitch.model.states import column
 
 
 class Estimates:
     """Counts and sums of the rewards seen in each state of each arm.
 
     An arm's cells are its rest states 1..``rest``, then its streak states -1..-``streak``, as
-    :func:`~lastswitch.states.column` counts them. With ``streak=1`` they are the paper's delays
-    2, ..., ``rest`` + 1 and 1.
+    :func:`~lastswitch.model.states.column` counts them. With ``streak=1`` they are the paper's
+    delays 2, ..., ``rest`` + 1 and 1.
 
     Parameters
     ----------

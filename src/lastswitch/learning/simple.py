@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from lastswitch._checks import check_whole
-from lastswitch.bandit import Bandit
+from lastswitch._utils.checks import check_whole
 from lastswitch.errors import BlockError, InputTypeError, PolicyError
 from lastswitch.learning.policy import ONE_PLAY, Mask, Policy
 from lastswitch.learning.policy.checks import MOST_ARMS, check_like
 from lastswitch.learning.policy.tracks import Track
-from lastswitch.states import column
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.states import column
 
 #: Joint states the greedy oracle remembers.
 _MOMENTS = 20_000

@@ -8,12 +8,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray
-from lastswitch._checks import check_positive, check_whole, is_number
-from lastswitch._spelling import spelled
-from lastswitch.curves import Curve
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.checks import check_positive, check_whole, is_number
+from lastswitch._utils.intervals import Interval
+from lastswitch._utils.spelling import spelled
 from lastswitch.errors import LogError
-from lastswitch.intervals import Interval
 from lastswitch.logs.counts import Counts
 from lastswitch.logs.estimates import (
     Estimate,
@@ -27,7 +26,8 @@ from lastswitch.logs.estimates import (
     pool_starts,
 )
 from lastswitch.logs.within import Fitted, Strata, fit_within, strata_of
-from lastswitch.states import column
+from lastswitch.model.curves import Curve
+from lastswitch.model.states import column
 
 Side = Literal["rest", "streak"]
 #: The pool of every column, -1 for a column without events.

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lastswitch._extras import load_extra
-from lastswitch._spelling import spelled
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.spelling import spelled
 from lastswitch.errors import LogError
 from lastswitch.logs.times import Clock, TimeRules, Times, read_times
 from lastswitch.logs.values import NumberRules, read_number, read_text

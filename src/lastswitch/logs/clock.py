@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
-from lastswitch._checks import is_number
-from lastswitch._extras import load_extra
-from lastswitch._spelling import spelled
+from lastswitch._utils.checks import is_number
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.spelling import spelled
 from lastswitch.errors import LogError
 from lastswitch.logs.zones import instant_to_wall, offset
 

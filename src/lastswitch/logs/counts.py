@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray
-from lastswitch._checks import check_whole
-from lastswitch._extras import load_extra
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.checks import check_whole
+from lastswitch._utils.extras import load_extra
 from lastswitch.errors import LogError
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from lastswitch._checks import check_whole
-from lastswitch._extras import load_extra
+from lastswitch._utils.checks import check_whole
+from lastswitch._utils.extras import load_extra
 from lastswitch.errors import LogError
 from lastswitch.logs.clock import Rounds, moment
 from lastswitch.logs.open_clock import OpenClock

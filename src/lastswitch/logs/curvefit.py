@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lastswitch._ascii import printable
-from lastswitch._listing import counted
-from lastswitch.bandit import Bandit
+from lastswitch._utils.ascii import printable
+from lastswitch._utils.listing import counted
 from lastswitch.logs.armfit import ArmFit, FitRules, fit_arm
 from lastswitch.logs.counts import Counts
 from lastswitch.logs.questions import Answers, answer_questions
 from lastswitch.logs.summary import CAUTION, LogSummary
+from lastswitch.model.bandit import Bandit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from lastswitch._checks import check_list
-from lastswitch._listing import counted
+from lastswitch._utils.checks import check_list
+from lastswitch._utils.listing import counted
 from lastswitch.errors import LogError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray
-from lastswitch.intervals import Interval
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.intervals import Interval
 
 #: Rows ``begin, end`` (end excluded): the states that one state is estimated from.
 Spans = NDArray[np.int64]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lastswitch.drawing import FAINT, INK, MUTED, colour, fonts, house_style, legible
+from lastswitch._utils.drawing import FAINT, INK, MUTED, colour, fonts, house_style, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

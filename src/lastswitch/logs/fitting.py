@@ -6,7 +6,7 @@ import warnings
 from dataclasses import replace
 from typing import NamedTuple, Unpack
 
-from lastswitch._checks import check_flag
+from lastswitch._utils.checks import check_flag
 from lastswitch.errors import LastSwitchWarning
 from lastswitch.logs.armfit import FitRules, check_rules
 from lastswitch.logs.cleaning import BadRows, bad_row_hints, refuse_bad_rows

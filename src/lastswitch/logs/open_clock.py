@@ -13,11 +13,11 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from lastswitch._days import Days, parse_every
-from lastswitch._extras import load_extra
-from lastswitch._open import OpenRounds
-from lastswitch._spelling import spelled
-from lastswitch._when import DAY, When, parse_time
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.spelling import spelled
+from lastswitch.calendars.days import Days, parse_every
+from lastswitch.calendars.open_rounds import OpenRounds
+from lastswitch.calendars.when import DAY, When, parse_time
 from lastswitch.errors import LogError
 from lastswitch.logs.cleaning import BadRows, Events
 
@@ -44,7 +44,7 @@ class OpenClock:
 
     Examples
     --------
-    >>> from lastswitch._when import parse_when
+    >>> from lastswitch.calendars.when import parse_when
     >>> clock = OpenClock("1d", None, "00:00", parse_when("sat-sun"), (4 * DAY, 12 * DAY))
     >>> clock.of(11 * DAY) - clock.of(8 * DAY)  # from Friday to Monday
     1

@@ -13,10 +13,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_path
-from lastswitch._csv import csv_text
-from lastswitch.drawing import house_style, save_figure
+from lastswitch._utils.atomic import write_atomic
+from lastswitch._utils.checks import check_path
+from lastswitch._utils.csv import csv_text
+from lastswitch._utils.drawing import house_style, save_figure
 from lastswitch.errors import FileError
 from lastswitch.logs.figures import draw_arm
 from lastswitch.logs.saving import SUFFIX, save_fit, save_fitted_bandit

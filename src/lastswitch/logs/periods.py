@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._random import stream
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.random import stream
 
 _DRAWS = 199
 #: Rests in a row that must be well counted for a period to be looked for.

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray
-from lastswitch._checks import check_path
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.checks import check_path
+from lastswitch._utils.intervals import Interval
 from lastswitch.errors import InputTypeError, LogError
-from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import ArmReading, read_arm
 from lastswitch.logs.counts import Counts, sum_by
 from lastswitch.logs.curvefit import CurveFit, fit_counts

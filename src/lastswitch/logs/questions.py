@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._listing import counted
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.listing import counted
 from lastswitch.logs.armfit import ArmFit, FitRules, read_arm
 from lastswitch.logs.counts import Counts
 from lastswitch.logs.periods import LEAST, find_period

@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, get_args
 
-from lastswitch._checks import check_choice, check_whole
-from lastswitch._spelling import spelled
-from lastswitch._suggest import suggestion
-from lastswitch._when import When, WhenLike, parse_when
+from lastswitch._utils.checks import check_choice, check_whole
+from lastswitch._utils.spelling import spelled
+from lastswitch._utils.suggest import suggestion
+from lastswitch.calendars.when import When, WhenLike, parse_when
 from lastswitch.errors import InputTypeError, LogError
 from lastswitch.logs.cleaning import BadRows, Events, read_events
 from lastswitch.logs.clock import Rounds, clock_rounds, day_start

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._checks import check_whole
-from lastswitch._extras import load_extra
-from lastswitch._random import stream
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.checks import check_whole
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.intervals import Interval
+from lastswitch._utils.random import stream
 from lastswitch.errors import InputTypeError, LogError
-from lastswitch.intervals import Interval
 from lastswitch.logs.armfit import FitRules, check_rules
 from lastswitch.logs.counts import GROUPS, arm_order, check_tables, column_of
 from lastswitch.logs.cycles import cycle_cells, rounds_of
 from lastswitch.logs.reading import EventLog, LogOptions
 from lastswitch.logs.source import LogLike
-from lastswitch.states import column
+from lastswitch.model.states import column
 
 if TYPE_CHECKING:
     from ibis.expr.types import Column, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from lastswitch._listing import counted
+from lastswitch._utils.listing import counted
 from lastswitch.logs.cycles import cycle_cells, rounds_of, support, support_words
 from lastswitch.logs.predict import predicted_gain
 from lastswitch.logs.summary import CAUTION

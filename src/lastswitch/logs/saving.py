@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_path, check_whole
-from lastswitch._codec import (
+from lastswitch._utils.atomic import write_atomic
+from lastswitch._utils.checks import check_path, check_whole
+from lastswitch._utils.codec import (
     array_digest,
     digest,
     parse_json,
@@ -32,14 +32,14 @@ from lastswitch._codec import (
     unstamp,
 )
 from lastswitch.errors import FileError
-from lastswitch.files import bandit_to_dict, load_bandit, to_toml
 from lastswitch.logs.armfit import FitRules, check_rules
 from lastswitch.logs.counts import GROUPS, MOST_STATES, Counts, check_tables
 from lastswitch.logs.summary import LogSummary
+from lastswitch.model.files import bandit_to_dict, load_bandit, to_toml
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
     from lastswitch.logs.curvefit import CurveFit
+    from lastswitch.model.bandit import Bandit
 
 VERSION = 2
 #: What a fit's file is called beside the bandit it belongs to: ``radio.toml``, ``radio.fit.npz``.

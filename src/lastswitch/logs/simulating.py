@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray
-from lastswitch._checks import check_bandit, check_whole, is_number
-from lastswitch._extras import load_extra
-from lastswitch._random import stream
-from lastswitch.bandit import Bandit
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.checks import check_bandit, check_whole, is_number
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.random import stream
 from lastswitch.errors import LogError
-from lastswitch.states import moved
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.states import moved
 
 #: From the states of all subjects, shape (subjects, arms), to the chance of each arm.
 Chooser: TypeAlias = Callable[[NDArray[np.int64]], FloatArray]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from lastswitch._extras import load_extra
-from lastswitch._spelling import spelled
-from lastswitch._suggest import suggestion
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.spelling import spelled
+from lastswitch._utils.suggest import suggestion
 from lastswitch.errors import InputTypeError, LogError
 
 if TYPE_CHECKING:

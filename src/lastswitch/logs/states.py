@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from lastswitch._extras import load_extra
+from lastswitch._utils.extras import load_extra
 from lastswitch.logs.clock import Rounds
 
 if TYPE_CHECKING:

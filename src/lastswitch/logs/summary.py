@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lastswitch._listing import counted, first_dozen
-from lastswitch._spelling import spelled
+from lastswitch._utils.listing import counted, first_dozen
+from lastswitch._utils.spelling import spelled
 from lastswitch.logs.cleaning import BadRows, bad_row_hints
 from lastswitch.logs.reading import Scale
 

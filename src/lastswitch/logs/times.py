@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from lastswitch._extras import load_extra
-from lastswitch._spelling import spelled
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.spelling import spelled
 from lastswitch.errors import InputTypeError, LogError
 from lastswitch.logs.values import read_number
 from lastswitch.logs.zones import find_zone, wall_to_instant

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from lastswitch._checks import is_number
-from lastswitch._extras import load_extra
-from lastswitch._spelling import spelled
+from lastswitch._utils.checks import is_number
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.spelling import spelled
 from lastswitch.errors import InputTypeError, LogError
 
 if TYPE_CHECKING:

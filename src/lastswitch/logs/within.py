@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.logs.counts import Counts, sum_by
 
 #: Events of an arm from which on a subject counts in full towards the arm's level.

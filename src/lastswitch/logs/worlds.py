@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import IntArray
-from lastswitch._checks import check_choice, check_whole
-from lastswitch._extras import load_extra
-from lastswitch._random import stream
+from lastswitch._utils.arrays import IntArray
+from lastswitch._utils.checks import check_choice, check_whole
+from lastswitch._utils.extras import load_extra
+from lastswitch._utils.random import stream
 from lastswitch.errors import LogError
 from lastswitch.logs.armfit import FitRules
 from lastswitch.logs.counts import GROUPS, Counts, sum_by

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
-from lastswitch._days import find_zone as zone_called
-from lastswitch._extras import load_extra
+from lastswitch._utils.extras import load_extra
+from lastswitch.calendars.days import find_zone as zone_called
 from lastswitch.errors import CalendarError, LogError
 
 if TYPE_CHECKING:

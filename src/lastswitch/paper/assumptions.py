@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lastswitch._checks import check_flag, check_whole, is_number
-from lastswitch.bandit import Bandit
+from lastswitch._utils.checks import check_flag, check_whole, is_number
 from lastswitch.errors import BlockError, CurveError, ExperimentError
+from lastswitch.model.bandit import Bandit
 
 if TYPE_CHECKING:
-    from lastswitch.curves import SideKind
+    from lastswitch.model.curves import SideKind
 
 
 def approximation_constant(n_arms: int | Bandit, streaks: bool) -> int:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lastswitch.bandit import Bandit
-from lastswitch.curves import Curve, periodic, recovering, spike, step
-from lastswitch.drawing import PALETTE, house_style, new_figure, save_figure
+from lastswitch._utils.drawing import PALETTE, house_style, new_figure, save_figure
 from lastswitch.experiments.plots import draw_comparison
 from lastswitch.experiments.runner import Result
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.curves import Curve, periodic, recovering, spike, step
 from lastswitch.paper.settings import COMB, CS_BEST, CS_WORST, GREEDY, ISI, ROTATION
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def draw_picture(picture: Picture, found: Comparison | None) -> Figure:
             lambda bottom: draw_comparison(found, "regret", ax=bottom, colours=COLOURS),
             1.0,
         )
-    from lastswitch.figures import draw_curves
+    from lastswitch.model.figures import draw_curves
 
     return _two_panels(
         lambda top: draw_curves(found.bandit, top),
@@ -129,7 +129,7 @@ def figure_1(figure: Figure | None = None) -> Figure:
     >>> [axes.get_title(loc="left") for axes in figure_1().axes[:2]]
     ['LSD bandits', 'Delay-dependent rewards']
     """
-    from lastswitch.figures import draw_curves, draw_transitions
+    from lastswitch.model.figures import draw_curves, draw_transitions
 
     seasons = np.round(0.45 + 0.3 * np.sin(2 * np.pi * np.arange(1, 7) / 6), 3)
     lsd = Bandit(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lastswitch._utils.intervals import standard_error
 from lastswitch.experiments.comparison import Comparison
 from lastswitch.experiments.tables import Column, Table
-from lastswitch.intervals import standard_error
 from lastswitch.paper.settings import (
     COMB,
     CS_BEST,

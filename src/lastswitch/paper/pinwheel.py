@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from lastswitch.instances import checked_periods
+from lastswitch.model.instances import checked_periods
 
 
 class PinwheelFacts(NamedTuple):

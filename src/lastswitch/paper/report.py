@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from lastswitch._utils.intervals import STATED
 from lastswitch.experiments.comparison import Comparison
-from lastswitch.intervals import STATED
 from lastswitch.paper.figures import PICTURES, Picture
 from lastswitch.paper.findings import Finding, findings_table, table_1_table
 from lastswitch.paper.settings import RUNS, PaperExperiment

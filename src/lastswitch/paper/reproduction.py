@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from lastswitch._atomic import write_atomic
-from lastswitch._progress import Report
+from lastswitch._utils.atomic import write_atomic
+from lastswitch._utils.progress import Report
 from lastswitch.errors import ExperimentError, FileError
 from lastswitch.experiments.backends import Backend
 from lastswitch.experiments.comparison import Comparison

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from lastswitch.experiments.experiment import Experiment
 from lastswitch.experiments.tasks import Factory
-from lastswitch.instances import five_arms, two_arms
 from lastswitch.learning import (
     CalibratedCombUCB1,
     CombUCB1,
@@ -21,6 +20,7 @@ from lastswitch.learning import (
     OracleGreedy,
     RotationUCB,
 )
+from lastswitch.model.instances import five_arms, two_arms
 
 ISI, COMB, GREEDY = "ISI-CombUCB1", "CombUCB1", "OracleGreedy"
 CS_WORST, CS_BEST = "CS-worst", "CS-best"

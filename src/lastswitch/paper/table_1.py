@@ -13,14 +13,14 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lastswitch._random import stream
-from lastswitch.bandit import Bandit
-from lastswitch.blocks import block_reward, cycle_reward, repaired_block
-from lastswitch.curves import Curve, SideKind, spike
+from lastswitch._utils.random import stream
 from lastswitch.experiments.runner import Result
-from lastswitch.instances import example_2
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.blocks import block_reward, cycle_reward, repaired_block
+from lastswitch.model.curves import Curve, SideKind, spike
+from lastswitch.model.instances import example_2
+from lastswitch.model.states import state_after
 from lastswitch.paper.theory import block_error
-from lastswitch.states import state_after
 
 #: Arms of every bandit measured.
 N_ARMS = 2

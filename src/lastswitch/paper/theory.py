@@ -15,10 +15,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lastswitch._checks import check_choice, check_flag
-from lastswitch.bandit import Bandit
+from lastswitch._utils.checks import check_choice, check_flag
 from lastswitch.errors import BanditError, BlockError, CurveError, ExperimentError
 from lastswitch.learning.paper.block_size import RegretBound, least_regret_size, regret_terms
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.states import as_block
 from lastswitch.paper.assumptions import (
     approximation_constant,
     arm_count,
@@ -30,10 +31,9 @@ from lastswitch.paper.assumptions import (
     weakest_shapes,
 )
 from lastswitch.paper.pinwheel import PinwheelFacts, pinwheel_density, pinwheel_facts
-from lastswitch.states import as_block
 
 if TYPE_CHECKING:
-    from lastswitch.curves import SideKind
+    from lastswitch.model.curves import SideKind
 
 __all__ = [
     "PinwheelFacts",
@@ -146,10 +146,10 @@ def state_change_loss(
         r(B | τ') ≥ r(B | τ) − K              (Eq. 4, rewards constant on the negatives)
         r(B' | τ') ≥ r(B | τ) − (K + 2)       (Eq. 5, in general; needs two arms)
 
-    where B' is B with its second pull replaced, see :func:`~lastswitch.blocks.repaired_block`.
-    Given the ``block``, the finer constants of the proof are returned: K becomes the number m of
-    different arms in it, and in general m, m + 1 or m + 2 as its first arm is pulled once, twice
-    or more in a row at the start.
+    where B' is B with its second pull replaced, see
+    :func:`~lastswitch.model.blocks.repaired_block`. Given the ``block``, the finer constants of the
+    proof are returned: K becomes the number m of different arms in it, and in general m, m + 1 or
+    m + 2 as its first arm is pulled once, twice or more in a row at the start.
 
     Examples
     --------

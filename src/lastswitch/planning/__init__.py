@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lastswitch._lazy import attach
+from lastswitch._utils.lazy import attach
 
 if TYPE_CHECKING:
     from lastswitch.planning.cycles import best_cycle as best_cycle, plan_cycle as plan_cycle

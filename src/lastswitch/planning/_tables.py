@@ -7,10 +7,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._checks import LARGEST
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.checks import LARGEST
 from lastswitch.errors import InputTypeError, ProblemError
-from lastswitch.states import as_allowed, as_array
+from lastswitch.model.states import as_allowed, as_array
 
 #: Streaks that a state may have, which are counted up from there.
 LONGEST_RUN = 2**62

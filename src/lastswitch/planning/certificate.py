@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from lastswitch._checks import is_number
+from lastswitch._utils.checks import is_number
 from lastswitch.errors import PlanError
 
 #: Relative size below which a difference between two sums of pays is rounding.

@@ -16,8 +16,8 @@ import time
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._progress import Progress
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.progress import Progress
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.build import block_model, count_states, plain_model
 from lastswitch.planning.diagrams.diagram import Model

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from lastswitch._progress import Progress, Report, reporter
+from lastswitch._utils.progress import Progress, Report, reporter
 
 #: Seconds between two reports of progress.
 TELL_EVERY = 0.1
@@ -177,7 +177,7 @@ def running(time_limit: float | None, progress: bool | Report | None, what: str)
 @lru_cache(maxsize=1)
 def _ready() -> None:
     """Solve a small case of everything once: no limit pays for compiling or loading kernels."""
-    from lastswitch.instances import pinwheel
+    from lastswitch.model.instances import pinwheel
     from lastswitch.planning.cycles import plan_cycle
     from lastswitch.planning.optima.totals import optimal_average, optimal_total, ready_to_search
 

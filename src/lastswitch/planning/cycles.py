@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._arrays import IntArray
-from lastswitch._checks import check_bandit, check_limits
-from lastswitch._progress import Report
-from lastswitch.bandit import options_of
-from lastswitch.blocks import cycle_reward
+from lastswitch._utils.arrays import IntArray
+from lastswitch._utils.checks import check_bandit, check_limits
+from lastswitch._utils.progress import Report
 from lastswitch.errors import PlanError
+from lastswitch.model.bandit import options_of
+from lastswitch.model.blocks import cycle_reward
+from lastswitch.model.states import as_allowed, as_array, state_after
 from lastswitch.planning._tables import checked_length
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, running
@@ -23,12 +24,11 @@ from lastswitch.planning.optima.joint_states import shortest_period
 from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.solve import plan_of
-from lastswitch.states import as_allowed, as_array, state_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
     from lastswitch.planning.ruled_solve import Options
     from lastswitch.rules import Rule
 
@@ -71,7 +71,7 @@ def plan_cycle(
 
     Examples
     --------
-    >>> from lastswitch.instances import five_arms
+    >>> from lastswitch.model.instances import five_arms
     >>> plan = plan_cycle(five_arms(), 9)
     >>> round(plan.value, 6), round(plan.per_round, 6), plan.optimal
     (4.56, 0.506667, True)
@@ -113,7 +113,7 @@ def best_cycle(
 
     Examples
     --------
-    >>> from lastswitch.instances import five_arms
+    >>> from lastswitch.model.instances import five_arms
     >>> best = best_cycle(five_arms(), 8)  # the best of all takes nine rounds
     >>> len(best.block), round(best.per_round, 6), best.optimal
     (6, 0.418333, True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.planning.problem import BlockProblem
 
 

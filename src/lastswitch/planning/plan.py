@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._ascii import printable
-from lastswitch._atomic import write_atomic
-from lastswitch._checks import check_flag, check_list, shown
-from lastswitch._codec import rebuilding, stamp, to_text, typed, unstamp
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.ascii import printable
+from lastswitch._utils.atomic import write_atomic
+from lastswitch._utils.checks import check_flag, check_list, shown
+from lastswitch._utils.codec import rebuilding, stamp, to_text, typed, unstamp
 from lastswitch.errors import FileError, InputTypeError, PlanError
+from lastswitch.model.states import as_array
 from lastswitch.planning.certificate import Certificate, rounding
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.states import as_array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars import Schedule
+    from lastswitch.calendars.calendar import Calendar
     from lastswitch.planning.explain import Explanation
     from lastswitch.planning.ruled_problem import RuledProblem
-    from lastswitch.schedules import Schedule
 
 VERSION = 2
 #: So many arms are given names of their own where a plan has none.
@@ -180,13 +180,13 @@ class Plan(Certificate):
 
         Examples
         --------
-        >>> from lastswitch.calendar import Calendar
+        >>> from lastswitch.calendars.calendar import Calendar
         >>> plan = Plan((0, 1), 1.0, 1.0, names=("jazz", "talk"), repeats=True)
         >>> june = plan.calendar(Calendar("2024-06-03", skip="sat-sun"), length=20)
         >>> june.plays[-1].name, june.plays[-1].day.isoformat()
         ('talk', '2024-06-28')
         """
-        from lastswitch.schedules import Schedule
+        from lastswitch.calendars import Schedule
 
         return Schedule(self, calendar, length)
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._checks import check_list
-from lastswitch._suggest import suggestion
+from lastswitch._utils.checks import check_list
+from lastswitch._utils.suggest import suggestion
 from lastswitch.errors import BlockError
+from lastswitch.model.states import as_states
 from lastswitch.planning.problem import BlockProblem, Pulled
-from lastswitch.states import as_states
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
-    from lastswitch.curves import Curve
-    from lastswitch.states import Start
+    from lastswitch.model.bandit import Bandit
+    from lastswitch.model.curves import Curve
+    from lastswitch.model.states import Start
 
 #: The arms of every round; () is silence.
 RoundsPlayed = tuple[tuple[int, ...], ...]

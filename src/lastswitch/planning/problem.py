@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._checks import check_bandit, check_flag
-from lastswitch._packed import pack
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.checks import check_bandit, check_flag
 from lastswitch.errors import BlockError, ProblemError
+from lastswitch.model.packed import pack
+from lastswitch.model.states import Start, as_array, as_start, moved
 from lastswitch.planning._tables import (
     checked_length,
     checked_mask,
@@ -26,10 +27,9 @@ from lastswitch.planning._tables import (
     held,
 )
 from lastswitch.planning.terminal import Terminal, fitting
-from lastswitch.states import Start, as_array, as_start, moved
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
 
 
 class Pulled(NamedTuple):

@@ -6,8 +6,8 @@ import math
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from lastswitch._listing import first_dozen
-from lastswitch.drawing import INK, MUTED, colour, fonts, house_style, legible, new_axes
+from lastswitch._utils.drawing import INK, MUTED, colour, fonts, house_style, legible, new_axes
+from lastswitch._utils.listing import first_dozen
 from lastswitch.errors import PlanError
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._arrays import BoolArray, FloatArray
-from lastswitch._checks import check_bandit, check_flag
-from lastswitch.bandit import checked_plays, checked_rules, checked_silence
+from lastswitch._utils.arrays import BoolArray, FloatArray
+from lastswitch._utils.checks import check_bandit, check_flag
 from lastswitch.errors import BlockError, InputTypeError, ProblemError
+from lastswitch.model.bandit import checked_plays, checked_rules, checked_silence
+from lastswitch.model.states import Start
 from lastswitch.planning._tables import checked_mask
 from lastswitch.planning.greedy import best_end, best_offers
 from lastswitch.planning.playing import (
@@ -26,11 +27,10 @@ from lastswitch.planning.playing import (
 )
 from lastswitch.planning.problem import BlockProblem, Pulled
 from lastswitch.rules.checking import PlayedRounds, check_rounds, violations
-from lastswitch.states import Start
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
-    from lastswitch.curves import Curve
+    from lastswitch.model.bandit import Bandit
+    from lastswitch.model.curves import Curve
     from lastswitch.rules import Rule
 
 
@@ -348,7 +348,7 @@ class RuledProblem:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RuledProblem:
         """Return the problem that :meth:`to_dict` wrote down."""
-        from lastswitch.curves import Curve
+        from lastswitch.model.curves import Curve
         from lastswitch.rules import from_dict
 
         fields = dict(data)

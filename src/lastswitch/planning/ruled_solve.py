@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from lastswitch._arrays import FloatArray
-from lastswitch._progress import Progress, Report
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.progress import Progress, Report
 from lastswitch.errors import (
     BlockError,
     InfeasibleError,
@@ -38,7 +38,7 @@ from lastswitch.planning.warm import schedule_start
 from lastswitch.rules.records import Counting
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
     from lastswitch.rules import Rule
 
 

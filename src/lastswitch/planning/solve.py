@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._checks import check_choice, check_limits
-from lastswitch._progress import Progress, Report, reporter
-from lastswitch.bandit import Bandit, options_of
+from lastswitch._utils.checks import check_choice, check_limits
+from lastswitch._utils.progress import Progress, Report, reporter
 from lastswitch.errors import InputTypeError, PlanError
+from lastswitch.model.bandit import Bandit, options_of
+from lastswitch.model.states import Start
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.greedy import plain_bound
 from lastswitch.planning.optima.long_blocks import walked
@@ -36,7 +37,6 @@ from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.playing import start_after
 from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.warm import block_start
-from lastswitch.states import Start
 
 if TYPE_CHECKING:
     from lastswitch.planning.ruled_problem import RuledProblem

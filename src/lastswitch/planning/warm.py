@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.planning.greedy import completed
 from lastswitch.planning.plan import Plan, Solution
 from lastswitch.planning.problem import BlockProblem

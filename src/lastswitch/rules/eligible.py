@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._checks import check_bandit, check_list
+from lastswitch._utils.checks import check_bandit, check_list
 from lastswitch.errors import CalendarError, InputTypeError, RuleError
 from lastswitch.rules.records import Counting, Rule
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
-    from lastswitch.calendar import Calendar
+    from lastswitch.calendars.calendar import Calendar
+    from lastswitch.model.bandit import Bandit
 
 
 def resolved_rules(

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._checks import LARGEST, check_list, check_whole, is_number
-from lastswitch._suggest import suggestion
+from lastswitch._utils.checks import LARGEST, check_list, check_whole, is_number
+from lastswitch._utils.suggest import suggestion
 from lastswitch.errors import InputTypeError, RuleError
 from lastswitch.rules.records import Counting, Rule, Span, Succession, Who
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Protocol
 
-from lastswitch._suggest import suggestion
+from lastswitch._utils.suggest import suggestion
 from lastswitch.errors import RuleError
 
 #: All arms of the bandit, as ``who``.

@@ -10,12 +10,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from lastswitch._checks import check_whole
-from lastswitch._extras import load_extra
+from lastswitch._utils.checks import check_whole
+from lastswitch._utils.extras import load_extra
 from lastswitch.errors import ServiceError
 from lastswitch.learning.policy.ledger import Pull
 from lastswitch.learning.policy.tracks import Subject, check_subject
-from lastswitch.states import as_allowed
+from lastswitch.model.states import as_allowed
 
 #: Answers after which it is worth trying again.
 _AGAIN = (429, 502, 503, 504)

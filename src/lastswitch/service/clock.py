@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
-from lastswitch._days import parse_every
-from lastswitch._moments import read_time, say
-from lastswitch.calendar import Calendar
+from lastswitch.calendars.calendar import Calendar
+from lastswitch.calendars.days import parse_every
+from lastswitch.calendars.moments import read_time, say
 from lastswitch.errors import CalendarError, ServiceError
 
 log = logging.getLogger("lastswitch.service")

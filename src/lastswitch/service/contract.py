@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from lastswitch._checks import shown
+from lastswitch._utils.checks import shown
 from lastswitch.errors import CalendarError
 from lastswitch.service.clock import TooFarError
 from lastswitch.service.deciders import Asked, Decider, NoArmError, NoTimeError

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._random import stream
-from lastswitch.bandit import Bandit
+from lastswitch._utils.random import stream
 from lastswitch.errors import LastSwitchError
-from lastswitch.files import load_bandit
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.files import load_bandit
 from lastswitch.service.client import Client
 from lastswitch.service.keys import make_key
 from lastswitch.service.rotations import put_rotation
@@ -55,7 +55,7 @@ def station(bandit: Bandit) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from lastswitch.curves import constant
+    >>> from lastswitch.model.curves import constant
     >>> station(Bandit([constant(0.5)], names=["jazz"]))["arms"]
     [{'name': 'jazz'}]
     """

@@ -12,18 +12,18 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
-from lastswitch._csv import csv_text
-from lastswitch.bandit import Bandit
-from lastswitch.calendar import Calendar
+from lastswitch._utils.csv import csv_text
+from lastswitch.calendars import Schedule
+from lastswitch.calendars.calendar import Calendar
+from lastswitch.calendars.odd import oddities
 from lastswitch.errors import InfeasibleError, PlanError
-from lastswitch.files import to_toml
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.files import to_toml
 from lastswitch.planning import plan_block, plan_cycle
 from lastswitch.planning.explain import explain
 from lastswitch.planning.plan import Plan
 from lastswitch.planning.reading import headline
 from lastswitch.rules import Rule
-from lastswitch.schedules import Schedule
-from lastswitch.schedules.odd import oddities
 from lastswitch.service.problems import Problem
 from lastswitch.service.rotation import make_version
 
@@ -222,7 +222,7 @@ def opened(spec: Mapping[str, Any]) -> dict[str, Any]:
     >>> opened({"arms": [{"name": "talk", "shape": "step", "at": 2, "high": 0.8}]})["arms"]
     [{'name': 'talk', 'rest': [0.0, 0.8], 'streak': [0.0]}]
     """
-    from lastswitch.files import bandit_to_dict
+    from lastswitch.model.files import bandit_to_dict
 
     version = make_version("draft", 1, spec)
     tables = bandit_to_dict(replace(version.bandit, rules=()))["arms"]

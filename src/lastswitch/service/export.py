@@ -12,8 +12,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from lastswitch._csv import csv_text
-from lastswitch._extras import load_extra
+from lastswitch._utils.csv import csv_text
+from lastswitch._utils.extras import load_extra
 from lastswitch.errors import CalendarError
 from lastswitch.service import tables
 from lastswitch.service.clock import Clock

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, select
 
-from lastswitch._listing import first_dozen
+from lastswitch._utils.listing import first_dozen
 from lastswitch.errors import LastSwitchError, ServiceError
 from lastswitch.learning.elsewhere import SharedRotation
 from lastswitch.service import tables

@@ -28,15 +28,15 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError
 from pydantic import model_validator as check_together
 
-from lastswitch._checks import is_number, shown
-from lastswitch._codec import digest
-from lastswitch._days import UNITS
-from lastswitch._suggest import suggestion
-from lastswitch.bandit import Bandit
-from lastswitch.calendar import Calendar
+from lastswitch._utils.checks import is_number, shown
+from lastswitch._utils.codec import digest
+from lastswitch._utils.suggest import suggestion
+from lastswitch.calendars.calendar import Calendar
+from lastswitch.calendars.days import UNITS
 from lastswitch.errors import LastSwitchError, ServiceError
-from lastswitch.files import bandit_from_dict
 from lastswitch.learning.rotation.prior import Prior, read_prior
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.files import bandit_from_dict
 from lastswitch.rules import Counting, Rule
 
 #: The largest number that a reward, or a memory, may be: sums of many more stay numbers.

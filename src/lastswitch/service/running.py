@@ -22,8 +22,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from lastswitch.errors import ServiceError
-from lastswitch.files import read_values
 from lastswitch.logs.saving import find_fit
+from lastswitch.model.files import read_values
 from lastswitch.service.app import Service
 from lastswitch.service.database import Database, is_away, trouble_with
 from lastswitch.service.gate import LOOPBACK, Access, Limits

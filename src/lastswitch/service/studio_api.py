@@ -21,8 +21,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from lastswitch._codec import parse_toml
-from lastswitch._csv import csv_text
+from lastswitch._utils.codec import parse_toml
+from lastswitch._utils.csv import csv_text
 from lastswitch.errors import FileError, LastSwitchError, LastSwitchWarning
 from lastswitch.rules import from_dict
 from lastswitch.service import drafts
@@ -239,7 +239,7 @@ def _known(mean: float) -> float | None:
 
 def _rotation_of(fit: CurveFit) -> dict[str, Any]:
     """Return a rotation whose learner begins with what the log saw."""
-    from lastswitch.files import bandit_to_dict
+    from lastswitch.model.files import bandit_to_dict
 
     bandit = bandit_to_dict(fit.bandit)
     prior = {name: table.tolist() for name, table in fit.prior()._asdict().items()}

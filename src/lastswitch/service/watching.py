@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import func, select
 
-from lastswitch.bandit import Bandit
+from lastswitch._utils.intervals import LEVEL, t_interval
 from lastswitch.errors import LastSwitchError
-from lastswitch.intervals import LEVEL, t_interval
 from lastswitch.learning.elsewhere import SharedRotation
 from lastswitch.logs.estimates import Evidence, interval
+from lastswitch.model.bandit import Bandit
 from lastswitch.service import tables
 from lastswitch.service.database import Database
 from lastswitch.service.deciders import Decider

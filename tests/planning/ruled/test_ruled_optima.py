@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import lastswitch as ls
 from lastswitch import rules as r
-from lastswitch.environment import LSDEnv
 from lastswitch.errors import BanditError, ExperimentError, InfeasibleError, RuleError
+from lastswitch.model.environment import LSDEnv
 from lastswitch.planning import ruled_brute_force as brute_force
 from lastswitch.planning.ruled_problem import RuledProblem
 from lastswitch.rules.automata.keeping import Keeper

@@ -8,7 +8,7 @@ import pytest
 
 import lastswitch as ls
 from lastswitch.errors import BanditError
-from lastswitch.instances import instance, k_delays, k_monotone, k_recovering, play_play_rest
+from lastswitch.model.instances import instance, k_delays, k_monotone, k_recovering, play_play_rest
 
 
 @pytest.mark.parametrize(("rest", "plays"), [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1)])

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lastswitch._arrays import BoolArray, FloatArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import BoolArray, FloatArray
+from lastswitch._utils.jit import jit
 
 
 @jit(makes_arrays=True)

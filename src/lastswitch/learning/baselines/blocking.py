@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf, isfinite
 from typing import Any
 
-from lastswitch._checks import check_list, check_whole, is_number
+from lastswitch._utils.checks import check_list, check_whole, is_number
 from lastswitch.errors import PolicyError
 from lastswitch.learning.baselines.stateless import UCB1, playable
 from lastswitch.learning.policy import Mask, Policy, Pull

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.learning.policy import Mask
-from lastswitch.states import moved
+from lastswitch.model.states import moved
 
 #: Rounds until an arm's next turn, none if it never has one, and what each play of it is to pay.
 Turn = tuple[int, Sequence[float]]

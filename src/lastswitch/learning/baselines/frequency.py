@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._checks import check_whole, is_number
-from lastswitch.bandit import Bandit
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.checks import check_whole, is_number
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.learning.baselines.filling import Tables, least_lost
 from lastswitch.learning.baselines.frequency_program import round_program, solve_program
@@ -18,6 +17,7 @@ from lastswitch.learning.estimates import Estimates
 from lastswitch.learning.policy import ONE_PLAY, Mask, Policy, Pull
 from lastswitch.learning.policy.checks import check_cells, check_counted, check_like
 from lastswitch.learning.policy.tracks import FARTHEST, Track
+from lastswitch.model.bandit import Bandit
 
 
 class _Rounded(Policy):

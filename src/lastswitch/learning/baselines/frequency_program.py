@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 
 #: Frequencies below this are rounding of the solver.
 _ZERO = 1e-9
@@ -82,7 +82,7 @@ def round_program(program: Program, rng: np.random.Generator) -> list[tuple[Patt
 
     Examples
     --------
-    >>> from lastswitch._random import stream
+    >>> from lastswitch._utils.random import stream
     >>> solved = solve_program(np.array([[0.0, 1.0]]), np.zeros((1, 1)), runs=1)
     >>> round_program(solved, stream(0, "doc"))[0][0]
     Pattern(rest=2, run=1)

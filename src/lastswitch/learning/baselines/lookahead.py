@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._checks import check_choice, check_positive, check_whole
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.checks import check_choice, check_positive, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.policy.checks import check_cells, check_counted

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._checks import check_whole
-from lastswitch.bandit import Bandit
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.checks import check_whole
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.learning.baselines.filling import Tables, least_lost
 from lastswitch.learning.baselines.frequency_program import solve_program
@@ -19,6 +18,7 @@ from lastswitch.learning.estimates import Estimates
 from lastswitch.learning.policy import ONE_PLAY, Mask, Policy, Pull
 from lastswitch.learning.policy.checks import check_counted, check_like
 from lastswitch.learning.policy.tracks import Track
+from lastswitch.model.bandit import Bandit
 
 #: Periods are these times powers of two.
 FAMILIES = (1, 3, 5, 7)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from math import ceil, log, sqrt
 from typing import Any, ClassVar
 
-from lastswitch._checks import check_list, check_whole
-from lastswitch.bandit import Bandit
+from lastswitch._utils.checks import check_list, check_whole
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.policy.checks import check_like
 from lastswitch.learning.policy.tracks import FARTHEST, Track
+from lastswitch.model.bandit import Bandit
 
 
 def ranking_values(bandit: Bandit, order: Sequence[int]) -> list[float]:

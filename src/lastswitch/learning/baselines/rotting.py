@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._checks import check_positive
+from lastswitch._utils.checks import check_positive
 from lastswitch.errors import PolicyError
 from lastswitch.learning.baselines.stateless import least_asked, playable
 from lastswitch.learning.policy import Mask, Policy, Pull
@@ -60,7 +60,7 @@ class RAWUCB(Policy):
         initial: int | Sequence[int] = 1,
         rewards: Sequence[float] = (0.0, 1.0),
     ) -> None:
-        from lastswitch._kernels import announce
+        from lastswitch._utils.jit import announce
         from lastswitch.learning.baselines.rotting_index import largest_index
 
         super().__init__(n_arms, initial=initial, rewards=rewards)

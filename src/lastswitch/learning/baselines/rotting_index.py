@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, FloatArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import BoolArray, FloatArray
+from lastswitch._utils.jit import jit
 
 
 @jit(makes_arrays=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._checks import check_positive, check_whole
+from lastswitch._utils.checks import check_positive, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.policy.checks import check_counted
@@ -133,7 +133,7 @@ class ThompsonSampling(Policy):
         rewards: Sequence[float] = (0.0, 1.0),
         seed: int = 0,
     ) -> None:
-        from lastswitch._kernels import announce
+        from lastswitch._utils.jit import announce
         from lastswitch.learning.baselines.beta_draws import largest_draw
 
         super().__init__(n_arms, initial=initial, rewards=rewards, seed=seed)

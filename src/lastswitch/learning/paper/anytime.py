@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
-from lastswitch._checks import check_whole
+from lastswitch._utils.checks import check_whole
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.learning.policy import Mask, Policy, Pull
 from lastswitch.learning.policy.checks import generator_state, set_generator

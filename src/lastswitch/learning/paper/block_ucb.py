@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._checks import check_choice, check_whole, is_number
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.checks import check_choice, check_whole, is_number
 from lastswitch.errors import PolicyError
 from lastswitch.learning.estimates import Estimates, unvisited_first
 from lastswitch.learning.policy import Mask, Policy
 from lastswitch.learning.policy.checks import check_cells, check_counted, check_like
 from lastswitch.learning.policy.tracks import FARTHEST, Track
-from lastswitch.states import column, moved
+from lastswitch.model.states import column, moved
 
 if TYPE_CHECKING:
     from lastswitch.planning.problem import BlockProblem

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._checks import check_flag, check_list, check_whole
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.checks import check_flag, check_list, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.paper.block_size import least_regret_size
 from lastswitch.learning.paper.block_ucb import BlockUCB
@@ -222,7 +222,7 @@ class CalibratedCombUCB1(BlockUCB):
 
     def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
         """Return the calibration sequence and the best block from where it leads."""
-        from lastswitch.states import state_after
+        from lastswitch.model.states import state_after
 
         order = [arm for arm in self.order if allowed is None or allowed[arm]]
         left = state_after(np.array(track.state()), order)
@@ -280,8 +280,8 @@ class DoublePlayCombUCB1(BlockUCB):
 
     def next_block(self, track: Track, allowed: Mask | None, bounds: FloatArray) -> Sequence[int]:
         """Return the best cycle, twice."""
-        from lastswitch.bandit import Bandit
-        from lastswitch.curves import Curve
+        from lastswitch.model.bandit import Bandit
+        from lastswitch.model.curves import Curve
         from lastswitch.planning.cycles import plan_cycle
 
         arms = [arm for arm in range(self.n_arms) if allowed is None or allowed[arm]]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._checks import check_list, is_number
+from lastswitch._utils.checks import check_list, is_number
 from lastswitch.errors import InputTypeError, PolicyError, TellError
 from lastswitch.learning.policy.tracks import LATEST
-from lastswitch.states import as_array
+from lastswitch.model.states import as_array
 
 #: More arms, or more numbers learned, than any machine's memory is asked for.
 MOST_ARMS, MOST_CELLS = 1_000_000, 20_000_000

@@ -19,9 +19,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._checks import check_whole
-from lastswitch._random import stream
-from lastswitch.bandit import checked_plays
+from lastswitch._utils.checks import check_whole
+from lastswitch._utils.random import stream
 from lastswitch.errors import InputTypeError, PolicyError, TellError
 from lastswitch.learning.policy.checks import (
     FINITE,
@@ -46,6 +45,7 @@ from lastswitch.learning.policy.tracks import (
     Tracks,
     check_subject,
 )
+from lastswitch.model.bandit import checked_plays
 
 __all__ = ["ONE_PLAY", "REGISTRY", "Mask", "Policy", "Pull"]
 

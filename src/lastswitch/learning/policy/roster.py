@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._checks import check_whole
+from lastswitch._utils.checks import check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.policy.tracks import Mask
-from lastswitch.states import as_allowed, as_array
+from lastswitch.model.states import as_allowed, as_array
 
 
 class Roster:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._atomic import told
-from lastswitch._checks import check_path
-from lastswitch._codec import (
+from lastswitch._utils.atomic import told
+from lastswitch._utils.checks import check_path
+from lastswitch._utils.codec import (
     array_digest,
     digest,
     load_json,
@@ -26,11 +26,11 @@ from lastswitch._codec import (
     save_json,
     unpack_array,
 )
-from lastswitch.bandit import Bandit
 from lastswitch.errors import FileError, PolicyError
-from lastswitch.files import bandit_from_dict, bandit_to_dict
 from lastswitch.learning.policy import REGISTRY, Policy
 from lastswitch.learning.rotation.prior import Prior
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.files import bandit_from_dict, bandit_to_dict
 from lastswitch.rules import from_dict
 from lastswitch.rules.records import Counting, Succession
 

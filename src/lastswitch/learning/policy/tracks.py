@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from lastswitch.errors import InputTypeError, PolicyError
-from lastswitch.states import moved
+from lastswitch.model.states import moved
 
 #: The arms that may be played, one bool per arm.
 Mask = tuple[bool, ...]

@@ -32,8 +32,8 @@ import math
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import jit, whole
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.jit import jit, whole
 from lastswitch.learning.rotation.kinds import (
     BEFOREHAND,
     CHAINS,

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit
 from lastswitch.errors import PolicyError
 from lastswitch.learning.policy.checks import check_cells, check_counted
 from lastswitch.learning.rotation.prior import Prior

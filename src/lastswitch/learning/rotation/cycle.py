@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit
 
 _EQUAL = 1e-9
 _NEVER = -1_000_000

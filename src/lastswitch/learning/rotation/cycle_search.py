@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit, whole
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit, whole
 
 #: Cycles are at most so long; from nothing they are tried up to this length.
 LONGEST, _LONG = 48, 24

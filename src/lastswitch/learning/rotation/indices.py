@@ -20,8 +20,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lastswitch._arrays import FloatArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.jit import jit
 
 #: counts, sums, squares, level → values.
 Index: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
@@ -101,7 +101,7 @@ def thompson(
 
     Examples
     --------
-    >>> from lastswitch._random import stream
+    >>> from lastswitch._utils.random import stream
     >>> draws = thompson([500, 0], [250, 0], [250, 0], stream(0, "doc"))
     >>> bool(abs(draws[0] - 0.5) < 0.1)
     True

@@ -24,8 +24,8 @@ import math
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.jit import jit
 from lastswitch.learning.rotation.levels import LEVELS, MOST, WIDTHS, Room
 
 CHANGING, RISING, PEAK, PERIODIC = range(4)

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, IntArray
-from lastswitch._checks import check_whole
-from lastswitch._kernels import announce, compiling
-from lastswitch._random import stream
+from lastswitch._utils.arrays import BoolArray, IntArray
+from lastswitch._utils.checks import check_whole
+from lastswitch._utils.jit import announce, compiling
+from lastswitch._utils.random import stream
 from lastswitch.errors import PolicyError
 from lastswitch.learning.policy.checks import check_like
 from lastswitch.learning.policy.tracks import FARTHEST, Mask, Track

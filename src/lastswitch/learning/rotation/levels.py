@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.jit import jit
 
 #: Even stretches to begin with, and the most there may be.
 _EVEN, MOST = 20, 160

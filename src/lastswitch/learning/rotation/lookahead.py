@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import ONE, index, jit, whole
-from lastswitch._random import stream
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.jit import ONE, index, jit, whole
+from lastswitch._utils.random import stream
 from lastswitch.learning.rotation.cycle import Settled, enter
 
 #: Ends of plans from which the cycle is tried.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from lastswitch._kernels import jit
+from lastswitch._utils.jit import jit
 from lastswitch.learning.rotation.levels import WIDTHS, Room
 
 

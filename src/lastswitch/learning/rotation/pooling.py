@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.errors import PolicyError
 
 #: Strengths tried, from none to all.

@@ -17,8 +17,8 @@ last of each stands for all deeper ones.
 
 from __future__ import annotations
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit
 
 _BISECTIONS = 30
 _FAR = -1e18

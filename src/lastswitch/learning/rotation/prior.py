@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lastswitch._checks import check_positive
+from lastswitch._utils.checks import check_positive
 from lastswitch.errors import InputTypeError, PolicyError
 from lastswitch.learning.policy.checks import MOST_COUNTED
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
 
 
 class Prior(NamedTuple):

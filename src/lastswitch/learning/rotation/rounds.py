@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import ONE, jit
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.jit import ONE, jit
 from lastswitch.learning.rotation.lookahead import KEY_BITS, Moves, Outlook, Words, keep
 
 

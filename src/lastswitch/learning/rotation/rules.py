@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray
+from lastswitch._utils.arrays import BoolArray
 from lastswitch.errors import PolicyError
 from lastswitch.learning.policy.tracks import Mask, Track
 from lastswitch.learning.rotation.rounds import Choices

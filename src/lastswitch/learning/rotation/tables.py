@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
 from lastswitch.errors import PolicyError
 from lastswitch.learning.policy.checks import check_like
 from lastswitch.learning.rotation.belief import PROFIT, believe_arms, even_rests

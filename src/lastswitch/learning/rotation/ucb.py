@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from lastswitch._checks import check_choice, check_positive, check_whole
-from lastswitch.bandit import checked_names, checked_rules, checked_silence
+from lastswitch._utils.checks import check_choice, check_positive, check_whole
 from lastswitch.errors import PolicyError
 from lastswitch.learning.policy import ONE_PLAY, Mask, Policy, Pull
 from lastswitch.learning.policy.checks import check_cells
@@ -16,11 +15,12 @@ from lastswitch.learning.rotation.indices import INDICES
 from lastswitch.learning.rotation.learner import LOOK_AHEADS, Options, Rotation
 from lastswitch.learning.rotation.prior import read_prior
 from lastswitch.learning.rotation.rules import RuleBook
+from lastswitch.model.bandit import checked_names, checked_rules, checked_silence
 from lastswitch.planning.playing import as_rounds, states_after
 from lastswitch.rules.records import Rule
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
 
 Pooling = Literal["all", "none", "partial"]
 IndexName = Literal["reservation", "kl-ucb", "ucb1", "empirical-bernstein", "thompson"]

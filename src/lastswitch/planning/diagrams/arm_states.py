@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lastswitch.states import column
+from lastswitch.model.states import column
 
 if TYPE_CHECKING:
-    from lastswitch.curves import Curve
+    from lastswitch.model.curves import Curve
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def arm_states(curve: Curve) -> ArmStates:
 
     Examples
     --------
-    >>> from lastswitch.curves import Curve
+    >>> from lastswitch.model.curves import Curve
     >>> len(arm_states(Curve([0.4], [0.4])))
     1
     >>> arm_states(Curve([0.0, 1.0], [0.0])).pay  # just played, rested once, rested longer

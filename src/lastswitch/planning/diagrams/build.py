@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.jit import jit
 from lastswitch.planning.diagrams.diagram import Model, StateArray, as_it_comes
 from lastswitch.planning.problem import BlockProblem
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import jit, whole
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.jit import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, Model, StateArray
 
 KeyArray = NDArray[np.uint64]

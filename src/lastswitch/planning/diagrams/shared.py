@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.build import block_model
 from lastswitch.planning.diagrams.diagram import Diagram, Model, StateArray, joined

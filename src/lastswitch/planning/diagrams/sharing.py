@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import index, jit
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.jit import index, jit
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 
 

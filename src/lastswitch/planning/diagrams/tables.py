@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit
 from lastswitch.errors import RuleError
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.diagram import StateArray

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch.errors import RuleError
 from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 from lastswitch.planning.diagrams.diagram import Diagram, Model

@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._progress import Progress, Report
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.progress import Progress, Report
 from lastswitch.planning.diagrams.diagram import Diagram, Model
 from lastswitch.planning.diagrams.minimise import minimal
 from lastswitch.planning.milp.highs import Model as Highs

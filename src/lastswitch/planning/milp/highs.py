@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch.planning.milp.programs import LinearProgram
 
 #: HiGHS' tightest safe tolerances: pays that differ by more than this are told apart.

@@ -10,13 +10,13 @@ import time
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
+from lastswitch.model.states import moved
 from lastswitch.planning.greedy import greedy_block, plain_bound
 from lastswitch.planning.milp.highs import Model
 from lastswitch.planning.milp.programs import FIRST, REPEATED, RESTED, Form, Program, build_program
 from lastswitch.planning.plan import Solution, Tell
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.states import moved
 
 
 def solve(

@@ -57,10 +57,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch.errors import PlanError
+from lastswitch.model.states import column
 from lastswitch.planning.problem import BlockProblem
-from lastswitch.states import column
 
 Form = Literal["core", "general", "arc-flow"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit
 
 
 @jit(makes_arrays=True)

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._packed import pack
-from lastswitch._progress import Progress
-from lastswitch.blocks import cycle_reward
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.progress import Progress
+from lastswitch.model.blocks import cycle_reward
+from lastswitch.model.packed import pack
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, OutOfTime, interrupts
 from lastswitch.planning.optima.frequency import frequencies
@@ -31,7 +31,7 @@ from lastswitch.planning.problem import BlockProblem
 from lastswitch.planning.terminal import Terminal
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
 
 #: A first cycle is scouted for when length times arms exceed the first of these numbers: within
 #: which gap, in how many blocks, in what share of the time left and in how many seconds.
@@ -201,7 +201,7 @@ class _Search:
         end, what the first pulls of the block before would pay after it. Only the arms that can
         reach most take part.
         """
-        from lastswitch.bandit import Bandit
+        from lastswitch.model.bandit import Bandit
         from lastswitch.planning.certified import solve
 
         users = np.argsort(-reach, kind="stable")[: self.length + SCOUT_MORE].tolist()

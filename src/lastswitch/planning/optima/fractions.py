@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lastswitch._arrays import IntArray
-from lastswitch.blocks import block_pays
-from lastswitch.states import state_after
+from lastswitch._utils.arrays import IntArray
+from lastswitch.model.blocks import block_pays
+from lastswitch.model.states import state_after
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
 
 #: Of the fractions that round to a pay, the simplest is taken if its denominator is no larger.
 LARGEST_DENOMINATOR = 1_000_000

@@ -27,14 +27,14 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._checks import check_bandit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.checks import check_bandit
 from lastswitch.planning.clock import Clock, OutOfTime
 from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
-    from lastswitch.curves import Curve
+    from lastswitch.model.bandit import Bandit
+    from lastswitch.model.curves import Curve
 
 Number = TypeVar("Number", np.float64, np.int64)
 

@@ -13,7 +13,7 @@ from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.arm_states import ArmStates, arm_states
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
 
 UNLIMITED = np.iinfo(np.int64).max
 #: Moves of arms between two looks at the clock: some hundredths of a second.
@@ -150,7 +150,7 @@ def joint_graph(
 
     Raises :class:`~lastswitch.planning.clock.OutOfTime` when the clock says so.
     """
-    from lastswitch._kernels import announce
+    from lastswitch._utils.jit import announce
     from lastswitch.planning.optima.mean_cycle import expand, index_states
 
     n_arms, room = len(arms.order), 1024

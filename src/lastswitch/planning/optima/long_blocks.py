@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lastswitch.bandit import Bandit
-from lastswitch.blocks import block_pays
+from lastswitch.model.bandit import Bandit
+from lastswitch.model.blocks import block_pays
+from lastswitch.model.states import as_start
 from lastswitch.planning.clock import running
 from lastswitch.planning.optima.joint_states import group_arms, joint_graph
 from lastswitch.planning.plan import Solution
-from lastswitch.states import as_start
 
 if TYPE_CHECKING:
+    from lastswitch.model.states import Start
     from lastswitch.planning.problem import BlockProblem
-    from lastswitch.states import Start
 
 #: Shorter blocks are sooner planned by the certified solver.
 LONG = 300
@@ -40,7 +40,7 @@ def walked(
 
     Examples
     --------
-    >>> from lastswitch.instances import five_arms
+    >>> from lastswitch.model.instances import five_arms
     >>> from lastswitch.planning.problem import BlockProblem
     >>> bandit = five_arms()
     >>> problem = BlockProblem.from_bandit(bandit, 5000)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit
 
 # An improvement smaller than this is rounding. The certificate does not rest on it: bounds are
 # computed from the final values by `bias_violation`, whatever the iterations did.

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.arm_states import ArmStates
 from lastswitch.planning.optima.frequency import Frequencies

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch.blocks import cycle_reward
+from lastswitch.model.blocks import cycle_reward
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.optima.joint_states import empty_index, lift_turns, with_room
 from lastswitch.planning.optima.shortfall import Shortfalls
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
     from lastswitch.planning.optima.shortfall_kernel import Labels, Limits
 
 #: Arms moved between two looks at the clock: some hundredths of a second.

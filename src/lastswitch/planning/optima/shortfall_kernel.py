@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.jit import jit
 from lastswitch.planning.optima.mean_cycle import find_state, sort_part
 
 #: What :func:`spread` returns if it found no cycle: nothing is left, no room, or a slice is over.

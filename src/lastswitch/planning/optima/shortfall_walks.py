@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch.blocks import block_pays
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch.model.blocks import block_pays
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.optima.joint_states import JointGraph
@@ -37,7 +37,7 @@ from lastswitch.planning.optima.shortfall_cycles import SLICE, Average, Followed
 from lastswitch.planning.problem import BlockProblem
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
     from lastswitch.planning.optima.shortfall_kernel import Limits
 
 #: Rounds of the block that ends a schedule, and what share of the time, and seconds, its

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lastswitch._arrays import IntArray
-from lastswitch._checks import check_bandit, check_limits, check_whole
-from lastswitch._progress import Report
-from lastswitch.blocks import block_pays, cycle_reward
+from lastswitch._utils.arrays import IntArray
+from lastswitch._utils.checks import check_bandit, check_limits, check_whole
+from lastswitch._utils.progress import Report
 from lastswitch.errors import PlanError
+from lastswitch.model.blocks import block_pays, cycle_reward
+from lastswitch.model.states import Start, as_start
 from lastswitch.planning.certificate import rounding
 from lastswitch.planning.clock import Clock, running
 from lastswitch.planning.optima.fractions import (
@@ -45,10 +46,9 @@ from lastswitch.planning.optima.shortfall import Shortfalls, shortfalls
 from lastswitch.planning.optima.shortfall_cycles import Average, search_average
 from lastswitch.planning.optima.shortfall_walks import Total, search_total
 from lastswitch.planning.optima.walks import best_cycle_of, best_walk
-from lastswitch.states import Start, as_start
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
 
 #: Memory the graph may take before exactness is given up; a state takes about 160 + 16·K bytes.
 MAX_GRAPH_BYTES = 1 << 30

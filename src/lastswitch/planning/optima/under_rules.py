@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch.errors import InfeasibleError, RuleError, UndecidedError
 from lastswitch.planning.clock import OutOfTime
 from lastswitch.planning.diagrams.arm_states import arm_states
@@ -25,7 +25,7 @@ from lastswitch.rules import Counting, Rule, violations
 from lastswitch.rules.automata.counters import Counter, counters_of
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
     from lastswitch.planning.clock import Clock
 
 #: Joint states to list at most; longest cycle to look for where there are more, unless the rules'

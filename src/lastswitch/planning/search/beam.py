@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
+from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import MIX_A, MIX_B, KeyArray
 from lastswitch.planning.search.beam_kernel import (

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._kernels import jit, whole
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.jit import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.sharing import Sharing, stock_shared
 from lastswitch.planning.search.prices import Prices, ShareArray, stock

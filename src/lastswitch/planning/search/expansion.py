@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import ONE, index, jit, whole
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import ONE, index, jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import KeyArray
 from lastswitch.planning.diagrams.sharing import Sharing

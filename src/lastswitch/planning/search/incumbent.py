@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.planning.diagrams.diagram import Diagram, Model
 from lastswitch.planning.search.neighbourhood import Schedule
 from lastswitch.planning.search.tiny import VISIBLE

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit, whole
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import MIX_A, MIX_B
 

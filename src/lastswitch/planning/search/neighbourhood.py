@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lastswitch._arrays import BoolArray, FloatArray, IntArray
-from lastswitch._kernels import jit, whole
-from lastswitch._random import stream
+from lastswitch._utils.arrays import BoolArray, FloatArray, IntArray
+from lastswitch._utils.jit import jit, whole
+from lastswitch._utils.random import stream
 from lastswitch.planning.diagrams.diagram import (
     Diagram,
     Model,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.planning.diagrams.diagram import Diagram
 from lastswitch.planning.diagrams.minimise import Pause, fixed, minimal
 from lastswitch.planning.search.prices import Prices

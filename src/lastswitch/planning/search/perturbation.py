@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.planning.diagrams.diagram import Model
 from lastswitch.planning.search.neighbourhood import Neighbourhoods, Schedule
 from lastswitch.planning.search.params import DEFAULT, SearchParams

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import ONE, index, jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import ONE, index, jit
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.sharing import Sharing, stock_shared
 from lastswitch.planning.search.params import DEFAULT, SearchParams

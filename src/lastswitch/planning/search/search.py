@@ -21,7 +21,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
+from lastswitch._utils.arrays import FloatArray
 from lastswitch.errors import ProblemError
 from lastswitch.planning.clock import Clock
 from lastswitch.planning.diagrams.diagram import Diagram, Model

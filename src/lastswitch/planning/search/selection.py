@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray
-from lastswitch._kernels import jit, whole
+from lastswitch._utils.arrays import FloatArray
+from lastswitch._utils.jit import jit, whole
 from lastswitch.planning.diagrams.diagram import StateArray
 from lastswitch.planning.diagrams.minimise import KeyArray
 

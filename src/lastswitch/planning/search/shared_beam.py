@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit
 from lastswitch.planning.diagrams.diagram import Diagram
 from lastswitch.planning.diagrams.sharing import Machine, Sharing
 from lastswitch.planning.search.beam import state_keys

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lastswitch._kernels import announce, compiling
+from lastswitch._utils.jit import announce, compiling
 from lastswitch.planning.diagrams.build import block_model, plain_model
 from lastswitch.planning.diagrams.diagram import Diagram
 from lastswitch.planning.diagrams.minimise import compact

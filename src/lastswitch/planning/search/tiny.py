@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit
 from lastswitch.planning.diagrams.diagram import Model, StateArray
 from lastswitch.planning.search.params import DEFAULT, SearchParams
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lastswitch._arrays import FloatArray, IntArray
-from lastswitch._kernels import jit
+from lastswitch._utils.arrays import FloatArray, IntArray
+from lastswitch._utils.jit import jit
 from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.minimise import Pause
 from lastswitch.planning.search.prices import Prices

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lastswitch.rules.automata.counters import counters_of
 
 if TYPE_CHECKING:
-    from lastswitch.bandit import Bandit
+    from lastswitch.model.bandit import Bandit
 
 
 class Keeper:

@@ -1,0 +1,1 @@
+"""What every part leans on, and that knows nothing of bandits."""
