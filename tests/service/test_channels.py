@@ -12,7 +12,6 @@ from lastswitch.service.store import (
     Changes,
     Channel,
     ConflictError,
-    PostgresChannel,
     Wanted,
     open_channel,
 )
@@ -29,6 +28,14 @@ def place(request, tmp_path):
         url = request.getfixturevalue("postgres").url()
     found = Database(url)
     found.create()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def channel(place):
+    """Give the database's own channel."""
+    found = open_channel(place)
     yield found
     found.close()
 
@@ -84,9 +91,8 @@ def put(channel, held, **rows):
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_what_is_written_is_read(place, held):
+def test_what_is_written_is_read(place, channel, held):
     """New rows and changed ones, with their numbers whole; lines keep their order."""
-    channel = open_channel(place)
     names = ["ann", "bob", "c'; --", "d%s?"]
     put(
         channel,
@@ -123,9 +129,8 @@ def test_what_is_written_is_read(place, held):
     ],
     ids=["changed", "gone", "settled", "there", "told"],
 )
-def test_whoever_comes_second_writes_nothing(place, held, late):
+def test_whoever_comes_second_writes_nothing(place, channel, held, late):
     """One row that is not as it was refuses them all; the same without it is written."""
-    channel = open_channel(place)
     rows = [subject("ann", open_id="of ann"), subject("bob")]
     put(channel, False, new_subjects=rows, new_decisions=[decision("of ann", "ann")])
     put(channel, False, lines=[line("twice")])
@@ -138,12 +143,10 @@ def test_whoever_comes_second_writes_nothing(place, held, late):
     assert len(channel.fetch(Wanted([], ["k"], [])).aliases) == 1
 
 
-@pytest.mark.service
-def test_one_round_trip_brings_what_many_do(postgres):
-    """Random rows, random wants: PostgreSQL's one statement finds what plain selects find."""
-    draw, place = random.Random(1), Database(postgres.url())
-    place.create()
-    quick, plain = PostgresChannel(place), Channel(place)
+def test_the_quick_way_brings_what_plain_selects_do(place, channel):
+    """Random rows, random wants: a database's own channel finds what SQLAlchemy's finds."""
+    draw, plain = random.Random(1), Channel(place)
+    assert type(channel) is not Channel
     kinds = ("offered", "played", "rewarded", "lapsed", "cancelled")
     who = [(rotation, f"s{n}") for rotation in ("q", "r") for n in range(12)]
     made = [
@@ -155,7 +158,7 @@ def test_one_round_trip_brings_what_many_do(postgres):
         (row["rotation"], row["subject"]): row["id"] for row in made if row["status"] == "offered"
     }
     put(
-        quick,
+        channel,
         False,
         new_subjects=[
             subject(name, rotation, standing.get((rotation, name))) for rotation, name in who
@@ -173,11 +176,23 @@ def test_one_round_trip_brings_what_many_do(postgres):
             draw.sample([*who, ("r", "nobody")], draw.randrange(4)),
         )
         found, expected = (
-            [sorted(map(tuple, rows)) for rows in channel.fetch(wanted)]
-            for channel in (quick, plain)
+            [sorted(map(tuple, rows)) for rows in way.fetch(wanted)] for way in (channel, plain)
         )
         assert found == expected
         sizes.add(tuple(map(len, found)))
     assert len(sizes) > 10
-    quick.close()
-    place.close()
+
+
+@pytest.mark.parametrize("way", ["fetch", "write", "turn"])
+def test_a_channel_goes_on_after_any_error(place, channel, way):
+    """What broke within leaves nothing written, nothing locked, and the channel as good as new."""
+    other = Channel(place)
+    put(channel, False, new_subjects=[subject("ann")])
+    nameless = Wanted([], [], [("r", "ann"), (object(), "ann")])
+    broken = {"new_subjects": [subject("bob")], "aliases": [{"id": "k", "digest": "x"}]}
+    with pytest.raises(place.errors):
+        channel.fetch(nameless) if way == "fetch" else put(channel, way == "turn", **broken)
+    put(other, False, new_subjects=[subject("eve")])
+    put(channel, False, new_subjects=[subject("dan")])
+    found = channel.fetch(Wanted([], [], [("r", name) for name in ("ann", "bob", "dan", "eve")]))
+    assert {row[1] for row in found.subjects} == {"ann", "dan", "eve"}

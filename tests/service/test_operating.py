@@ -272,8 +272,12 @@ def test_a_full_disk_is_said(database, caplog):
         def fill(connection, record):
             connection.execute(f"PRAGMA max_page_count = {pages}")
 
+        def connect_anew():
+            worker._channel.close()
+            database.engine.dispose()
+
         event.listen(database.engine, "connect", fill)
-        database.engine.dispose()
+        connect_anew()
         with caplog.at_level(logging.ERROR, "lastswitch.service"):
             for k in range(3_000):
                 found = ask(client, "x" * 150 + str(k))
@@ -284,7 +288,7 @@ def test_a_full_disk_is_said(database, caplog):
         assert sum("disk is full" in record.getMessage() for record in caplog.records) == 1
         assert worker.trouble is not None
         event.remove(database.engine, "connect", fill)
-        database.engine.dispose()  # a new connection has no limit
+        connect_anew()  # a new connection has no limit
         assert ask(client, "x" * 150 + str(k)).status_code == 201
         assert client.get("/ready").status_code == 200
     assert replay_database(database.url.database).agrees

@@ -17,7 +17,8 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lastswitch._utils.checks import shown
@@ -420,9 +421,10 @@ def _rewards(decision: Decision, given: Any, version: Version) -> tuple[float | 
 
 def _copied(row: Any) -> Any:
     """Return a copy of a row that stays as it is while the row changes."""
+    found = copy(row)
     if isinstance(row, Subject):
-        return replace(row, standing=replace(row.standing))
-    return None if row is None else replace(row)
+        found.standing = copy(row.standing)
+    return found
 
 
 def _put_back(rows: dict[Any, Any], kept: dict[Any, Any]) -> None:

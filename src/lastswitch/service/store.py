@@ -1,8 +1,9 @@
 """Rows in and out of the database: what operations work on, and what became of it.
 
 What a worker needs is read, and what became of it is written, by statements of SQLAlchemy that are
-the same for every kind of database. PostgreSQL, where every word takes a round trip, is asked once
-for everything and told everything at once, unless others came first, which is rare.
+the same for every kind of database. SQLite hears them from the driver itself, since a transaction
+of the library costs more than what is said in it. PostgreSQL, where every word takes a round trip,
+is asked once for everything and told everything at once, unless others came first, which is rare.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Channel:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._say = _STATEMENTS[database.engine.dialect.name]
         self._turn: Connection | None = None
 
     def close(self) -> None:
@@ -78,12 +80,12 @@ class Channel:
     def fetch(self, wanted: Wanted) -> Found:
         """Return the rows, all as of one moment."""
         with self._database.reading() as connection:
-            return _fetch(connection, wanted)
+            return _fetch(connection.exec_driver_sql, self._say, wanted)
 
     def write(self, changes: Changes) -> None:
         """Write and commit when it is our turn; raise where a row is not as it was."""
         with self._database.writing() as connection:
-            _write_all(connection, changes)
+            _write_all(connection.exec_driver_sql, self._say, changes)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -94,17 +96,17 @@ class Channel:
     def fetch_held(self, wanted: Wanted) -> Found:
         """Return the rows while the turn is held."""
         assert self._turn is not None
-        return _fetch(self._turn, wanted)
+        return _fetch(self._turn.exec_driver_sql, self._say, wanted)
 
     def write_held(self, changes: Changes) -> None:
         """Write while the turn is held; it is committed at the end of the turn."""
         assert self._turn is not None
-        _write_all(self._turn, changes)
+        _write_all(self._turn.exec_driver_sql, self._say, changes)
 
 
 def open_channel(database: Database) -> Channel:
     """Return a channel to a database."""
-    return Channel(database) if database.sqlite else PostgresChannel(database)
+    return SqliteChannel(database) if database.sqlite else PostgresChannel(database)
 
 
 #: What changes of a row that is there: a subject's when it moves, a decision's when it settles.
@@ -158,31 +160,97 @@ _STATEMENTS = {
 }
 
 
-def _fetch(connection: Connection, wanted: Wanted) -> Found:
-    say, ask = _STATEMENTS[connection.dialect.name], connection.exec_driver_sql
-    decisions: list[Any] = []
-    aliases: list[Any] = []
+#: Where a row says whom it belongs to, how it stands, and which offer is open.
+_ROTATION, _SUBJECT, _STATUS = (
+    _COLUMNS["decision"].index(name) for name in ("rotation", "subject", "status")
+)
+_OPEN = _COLUMNS["subject"].index("open_id")
+
+
+def _fetch(ask: Callable[..., Iterable[Row]], say: _Statements, wanted: Wanted) -> Found:
+    decisions: list[Row] = []
+    aliases: list[Row] = []
     if wanted.ids:
         decisions += ask(say.decisions, {"ids": _text(wanted.ids)})
     if wanted.keys:
         aliases += ask(say.aliases, {"ids": _text(wanted.keys)})
-    who = {*wanted.subjects, *((d.rotation, d.subject) for d in decisions if d.status == OFFERED)}
-    subjects: list[Any] = []
+    who = set(wanted.subjects)
+    who |= {(row[_ROTATION], row[_SUBJECT]) for row in decisions if row[_STATUS] == OFFERED}
+    subjects: list[Row] = []
     for rotation in {rotation for rotation, _ in who}:
         names = _text([name for other, name in who if other == rotation])
         subjects += ask(say.subjects, {"rotation": rotation, "names": names})
-    more = {row.open_id for row in subjects} | {row.decision for row in aliases}
-    more -= {None, *(row.id for row in decisions)}
+    more = {row[_OPEN] for row in subjects} | {decision for _, decision, _ in aliases}
+    more -= {None, *(row[0] for row in decisions)}
     if more:
         decisions += ask(say.decisions, {"ids": _text(list(more))})
     return Found(decisions, aliases, subjects)
 
 
-def _write_all(connection: Connection, changes: Changes) -> None:
-    writes = _STATEMENTS[connection.dialect.name].writes
-    for rows, statement in zip(changes, writes, strict=True):
-        if rows and connection.exec_driver_sql(statement, rows).rowcount != len(rows):
+def _write_all(tell: Callable[..., Any], say: _Statements, changes: Changes) -> None:
+    for rows, statement in zip(changes, say.writes, strict=True):
+        if rows and tell(statement, rows).rowcount != len(rows):
             raise ConflictError
+
+
+# SQLite: a connection of its own, and no more than the driver.
+
+
+class SqliteChannel(Channel):
+    """A channel to SQLite, with a connection of its own."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._held: Any = None
+
+    def close(self) -> None:
+        """Close the connection."""
+        held, self._held = self._held, None
+        if held is not None:
+            held.invalidate()
+
+    def fetch(self, wanted: Wanted) -> Found:
+        """Return the rows, all as of one moment."""
+        with self._transaction("BEGIN"):
+            return self.fetch_held(wanted)
+
+    def write(self, changes: Changes) -> None:
+        """Write and commit when it is our turn; raise where a row is not as it was."""
+        with self.turn():
+            self.write_held(changes)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Hold the turn: what is fetched within (by ``fetch_held``) stays until it is written."""
+        with self._database.taking_turns(), self._transaction("BEGIN IMMEDIATE"):
+            yield
+
+    def fetch_held(self, wanted: Wanted) -> Found:
+        """Return the rows while the turn is held."""
+        return _fetch(self._raw.execute, self._say, wanted)
+
+    def write_held(self, changes: Changes) -> None:
+        """Write while the turn is held; it is committed at the end of the turn."""
+        _write_all(self._raw.executemany, self._say, changes)
+
+    @property
+    def _raw(self) -> Any:
+        """The driver's connection."""
+        if self._held is None:
+            self._held = self._database.engine.raw_connection()
+        return self._held.driver_connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        """Commit at the end; any error, that of the commit included, undoes all."""
+        raw = self._raw
+        try:
+            raw.execute(begin)
+            yield
+            raw.execute("COMMIT")
+        except BaseException:
+            raw.rollback()
+            raise
 
 
 # PostgreSQL: one round trip each way.
