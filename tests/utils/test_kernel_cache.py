@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+import lastswitch
 from lastswitch._utils import kernel_cache as _kernel_cache
 from lastswitch._utils.kernel_cache import Locator, cache_folder, kept, sources
 
-PACKAGE = Path(_kernel_cache.__file__).parent
+PACKAGE = Path(lastswitch.__file__).parent
 #: Two arms' pay for three plays, and how many kernels were found compiled.
 PAYS = """
 import lastswitch as ls
@@ -125,7 +126,7 @@ def test_an_edited_kernel_is_compiled_anew_whatever_file_it_is_in(
 
 def test_numba_alone_would_run_stale_code(copied: Path, tmp_path: Path) -> None:
     """The control of the test before: it could fail."""
-    kernels = copied / "_kernels.py"
+    kernels = copied / "_utils" / "jit.py"
     code = kernels.read_text()
     assert "kept(function, **options)" in code
     kernels.write_text(
@@ -144,14 +145,15 @@ def test_sources_are_those_imported_however_it_is_written(tmp_path: Path) -> Non
     file.write_text(
         "from typing import TYPE_CHECKING\n"
         "import numpy, lastswitch.calendars.days\n"
-        "from lastswitch import _arrays as arrays, Bandit\n"
+        "from lastswitch._utils import arrays as plain\n"
+        "from lastswitch import Bandit\n"
         "try:\n    from lastswitch.errors import (\n        FileError,\n    )\nfinally:\n    pass\n"
-        "if TYPE_CHECKING:\n    from lastswitch import _csv\n"
+        "if TYPE_CHECKING:\n    from lastswitch._utils import csv\n"
         "def late():\n    import lastswitch.model.bandit\n"
     )
     names = {path.name for path in sources(file)}
-    assert {"kernels.py", "_days.py", "_arrays.py", "errors.py", "__init__.py"} <= names
-    assert not {"_csv.py", "bandit.py"} & names
+    assert {"kernels.py", "days.py", "arrays.py", "errors.py", "__init__.py"} <= names
+    assert not {"csv.py", "bandit.py"} & names
 
 
 def test_versions_used_last_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
