@@ -74,11 +74,12 @@ def plan_ruled(
         prices=prices,
         progress=progress,
     )
+    seconds = time.perf_counter() - began - answer.loading
     if answer.rounds is None:
         if not answer.infeasible:
-            raise _undecided(time.perf_counter() - began)
+            raise _undecided(seconds)
         raise _infeasible(problem, time_limit)
-    return plan_of(problem, answer, solver, time.perf_counter() - began)
+    return plan_of(problem, answer, solver, seconds)
 
 
 def _undecided(seconds: float) -> UndecidedError:
@@ -231,7 +232,7 @@ def best_ruled_cycle(
     Only lengths that fit the rules' periods are. The bound of a length that is refused, or not
     decided in time, is what the arms could average without rules.
     """
-    stages.ready_to_share()  # compiling is no part of any length's seconds
+    stages.ready_to_grow_shared()  # compiling is no part of any length's seconds
     rules, plays, silence = options
     period = common_period(rules)
     lengths = range(limit - limit % period, 0, -period) or range(limit, limit + 1)

@@ -42,7 +42,7 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 def test_compiling_rules_keeps_to_the_time_limit(call):
     """What took many times the limit ends soon after it, with an answer or without."""
-    stages.ready_to_share()
+    stages.ready_to_grow_shared()
     ls.plan_cycle(two(), 4, rules=[r.at_most(0, 1, within=3)], time_limit=60)  # kernels load
     began = time.perf_counter()
     try:

@@ -185,7 +185,8 @@ def spell_out(
     most_run = S if end_S < S else end_S
     before = 0  # the longest run before the block
     for i in range(K):
-        before = run[i] if run[i] > before else before
+        already = run[i]
+        before = already if already > before else before
     n, next_n = 0, 1 + (before if before < most_run else most_run)
     M, next_M = 0, 0
     offset[0], offset[1] = 0, K * next_n
@@ -200,9 +201,10 @@ def spell_out(
         for i in range(K):
             choices += allowed[t, i]
         for i in range(K):
-            there = offset[t + 1] + i * next_n
+            here, there = offset[t] + i * n, offset[t + 1] + i * next_n
+            may_pull = allowed[t, i]
             for x in range(n):
-                s = offset[t] + i * n + x
+                s = here + x
                 # The memory after a round of rest, the run after a pull, what the pull pays.
                 if x == 0:
                     rested, row, gain = 0, 1, first[i, t]
@@ -215,9 +217,9 @@ def spell_out(
                     rested, row = 1, x - M + 1
                     gain = streak[i, (x - M if x - M < S else S) - 1]
                 idle[s], pull[s], pay[s] = -1, -1, 0.0
-                if choices > 1 or not allowed[t, i]:  # the only arm of a round may not idle
+                if choices > 1 or not may_pull:  # the only arm of a round may not idle
                     idle[s] = there + rested
-                if allowed[t, i] and not (distinct and t == 1 and x > M):
+                if may_pull and not (distinct and t == 1 and x > M):
                     pull[s] = there + next_M + (row if row < most_run else most_run)
                     pay[s] = gain + 0.0  # -0.0 becomes 0.0: equal pays, equal bits
                     top = gain if gain > top else top

@@ -247,15 +247,17 @@ def merge_layer(old: Diagram, new: Diagram, book: Book, cursor: IntArray, t: int
             key = (key ^ (key >> np.uint64(32))) * MIX_A
             place = whole(key >> np.uint64(24)) & mask
             # What an earlier (later in time) round left in the table is as good as nothing.
-            while book.table[place] >= begin:
-                if same_class(new, book.table[place], count, arcs, end, t == d):
+            known = book.table[place]
+            while known >= begin:
+                if same_class(new, known, count, arcs, end, t == d):
                     break
                 place = (place + 1) & mask
-            if book.table[place] < begin:
-                book.table[place] = count
+                known = book.table[place]
+            if known < begin:
+                book.table[place] = known = count
                 cursor[STATES], cursor[ARCS] = count + 1, end
                 new.arc[count + 1] = end
-            book.label[s] = book.table[place]
+            book.label[s] = known
     new.hi[t] = cursor[STATES]
     return rank
 
@@ -265,16 +267,21 @@ def write_down(
     old: Diagram, new: Diagram, label: StateArray, s: int, count: int, arcs: int
 ) -> tuple[int, np.uint64]:
     """Write state ``s`` as class ``count``; return where its arcs end, and its key."""
-    if old.idle[s] >= 0:
-        new.idle[count] = label[old.idle[s]]
-    key = np.uint64(new.idle[count] + 1) * MIX_B
+    rest = old.idle[s]
+    if rest >= 0:
+        rest = label[rest]
+        new.idle[count] = rest
+    key = np.uint64(rest + 1) * MIX_B
     for a in range(old.arc[s], old.arc[s + 1]):
-        goal = label[old.nxt[a]] if old.nxt[a] >= 0 else np.int32(-1)
+        goal = old.nxt[a]
+        if goal >= 0:
+            goal = label[goal]
         if goal < 0:
             continue
-        new.nxt[arcs], new.gain[arcs], new.label[arcs] = goal, old.gain[a], old.label[a]
-        key ^= old.gain[a] * MIX_A + np.uint64(goal + 1) * MIX_C
-        key = (key ^ (key >> np.uint64(29))) * MIX_B + np.uint64(old.label[a])
+        gain, said = old.gain[a], old.label[a]
+        new.nxt[arcs], new.gain[arcs], new.label[arcs] = goal, gain, said
+        key ^= gain * MIX_A + np.uint64(goal + 1) * MIX_C
+        key = (key ^ (key >> np.uint64(29))) * MIX_B + np.uint64(said)
         arcs += 1
     return arcs, key
 

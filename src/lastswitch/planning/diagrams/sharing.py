@@ -226,7 +226,8 @@ def stock_shared(
         if price[t] < silence:
             taken_rounds = float(least)
         elif price[t] == silence:
-            taken_rounds = min(max(pulls, float(least)), float(most))
+            taken_rounds = pulls if pulls > least else float(least)
+            taken_rounds = taken_rounds if taken_rounds < most else float(most)
         slope[t] = taken_rounds - pulls
     return bound
 

@@ -114,34 +114,56 @@ def expand(
     state, alike, worth = nodes.states[t % 2, p], completion.alike, completion.worth
     n, depth, work = h.n_arms, len(scratch.chosen), len(state)
     before, must, loss, at = scratch.before, scratch.must, scratch.loss, scratch.at
-    total = all_idle(m, h, completion, nodes, scratch, t, p) + ledger[BLUR]
+    most, floor = nodes.bound[t % 2, p], ledger[FLOOR]
+    total = all_idle(m, h, completion, scratch, state, nodes.value[t % 2, p], t)
+    total = (total if total < most else most) + ledger[BLUR]
     level, i, arc, fits = 0, 0, whole(-1), h.least == 0
     while level >= 0:
         if fits:
             count = offer(
-                m, h, completion, nodes, found, scratch, cursor, ledger, t, p, level, count, width
+                m,
+                h,
+                completion,
+                nodes,
+                found,
+                scratch,
+                cursor,
+                ledger,
+                state,
+                most,
+                t,
+                p,
+                level,
+                count,
+                width,
             )
             fits = False
         work += 1
         # `at`: the machine that moved last, and where the level above stands.
         first, moved, lost = at[level] + 1, False, 0.0
+        before_first, must_first = before[first], must[first]
+        room = h.most - scratch.plays[level]
         while i < n and level < depth:
             # Those skipped on this level idle; one that may not ends the level.
-            if must[i] > must[first]:
+            if must[i] > must_first:
                 break
-            lost = loss[level] + before[i] - before[first]
-            if total - lost <= max(ledger[FLOOR], ledger[CUT]):
-                if total - lost > ledger[FLOOR] and total - lost > ledger[DROPPED]:
-                    ledger[DROPPED] = total - lost
+            lost = loss[level] + before[i] - before_first
+            left = total - lost
+            if left <= floor:
+                break
+            if left <= ledger[CUT]:
+                if left > ledger[DROPPED]:
+                    ledger[DROPPED] = left
                 break
             s = state[i]
+            end = m.arc[s + 1]
             if arc < 0:
                 arc = m.arc[s]
                 if i > first and alike[i] == alike[i - 1] and state[i - 1] == s:
-                    arc = m.arc[s + 1]  # its symmetric arm in this state has these children
-            while arc < m.arc[s + 1] and scratch.plays[level] + h.plays[m.label[arc]] > h.most:
+                    arc = end  # its symmetric arm in this state has these children
+            while arc < end and h.plays[m.label[arc]] > room:
                 arc += 1
-            if arc < m.arc[s + 1]:
+            if arc < end:
                 moved = True
                 break
             i, arc = i + 1, whole(-1)
@@ -158,37 +180,42 @@ def expand(
         work += len(h.first)
         # All others idle: what that leaves at the prices is no less than what automata leave.
         left = total - loss[level] - before[n] + before[i]
-        fits = scratch.plays[level] >= h.least and left > ledger[FLOOR]
+        fits = scratch.plays[level] >= h.least and left > floor
     return count, work
 
 
 @jit(inline=True)
 def all_idle(
-    m: Diagram, h: Sharing, completion: Completion, nodes: Nodes, scratch: Scratch, t: int, p: int
+    m: Diagram,
+    h: Sharing,
+    completion: Completion,
+    scratch: Scratch,
+    state: StateArray,
+    value: float,
+    t: int,
 ) -> float:
     """Note what all machines idling loses and leaves; return a bound on all children of a node."""
-    state, worth = nodes.states[t % 2, p], completion.worth
-    before, must = scratch.before, scratch.must
-    rest, key, value = 0.0, np.uint64(0), nodes.value[t % 2, p]
+    worth, before, must = completion.worth, scratch.before, scratch.must
+    rest, key, lost, forced = 0.0, np.uint64(0), 0.0, 0
     total = value + completion.ahead[t]
     before[0], must[0] = 0.0, 0
     for i in range(len(state)):
         s = index(state[i])
-        after = m.idle[s]
-        total += worth[s]
+        after, here = m.idle[s], worth[s]
+        total += here
         if i >= h.n_arms:
             continue
-        before[i + 1], must[i + 1] = before[i], must[i]
         if after < 0:
-            must[i + 1] += 1
+            forced += 1
         else:
             left = worth[index(after)]
-            before[i + 1] += worth[s] - left
+            lost += here - left
             rest += left
             key += completion.keys[index(after)]
+        before[i + 1], must[i + 1] = lost, forced
     scratch.loss[0], scratch.at[0] = 0.0, -1
     scratch.value[0], scratch.rest[0], scratch.key[0] = value, rest + completion.ahead[t + 1], key
-    return float(min(total, nodes.bound[t % 2, p]))
+    return total
 
 
 @jit(inline=True)
@@ -209,17 +236,18 @@ def move(
     back, unkey = 0.0, np.uint64(0)
     if idle >= 0:
         back, unkey = worth[index(idle)], keys[index(idle)]
+    gain, left = m.gain[taken], worth[after]
     scratch.chosen[level] = arc
-    scratch.value[up] = scratch.value[level] + m.gain[taken]
-    scratch.rest[up] = scratch.rest[level] + (worth[after] - back)
+    scratch.value[up] = scratch.value[level] + gain
+    scratch.rest[up] = scratch.rest[level] + (left - back)
     scratch.key[up] = scratch.key[level] - unkey + keys[after]
     scratch.plays[up] = scratch.plays[level] + h.plays[label]
-    scratch.loss[up] = m.gain[taken] - h.cost[t, label] + worth[after]
+    scratch.loss[up] = gain - h.cost[t, label] + left
     for x in range(len(h.first)):
         scratch.events[up, x] = scratch.events[level, x] + h.heard[label, x]
 
 
-@jit(inline=True)
+@jit(inner=True)
 def heard_arc(m: Diagram, h: Sharing, s: int, x: int, event: int) -> np.int64:
     """Return by which arc an automaton alone hears an event: -1 by idling, -2 not at all."""
     label, here = h.first[x] + event, index(s)
@@ -241,6 +269,8 @@ def offer(
     scratch: Scratch,
     cursor: IntArray,
     ledger: FloatArray,
+    state: StateArray,
+    most: float,
     t: int,
     p: int,
     level: int,
@@ -248,7 +278,7 @@ def offer(
     width: int,
 ) -> int:
     """Make the moves being tried a candidate if they may be one; return how many there are."""
-    state, n, at, depth = nodes.states[t % 2, p], h.n_arms, scratch.at, len(scratch.chosen)
+    n, at, depth = h.n_arms, scratch.at, len(scratch.chosen)
     if scratch.must[n] > scratch.must[at[level] + 1]:
         return count  # someone behind must move too
     for x in range(len(h.first)):  # automata inside machines need what is heard
@@ -272,17 +302,16 @@ def offer(
             value += m.gain[index(arc)]
         rest += completion.worth[index(after)]
         key += completion.keys[index(after)]
-    bound = min(value + rest, nodes.bound[t % 2, p])
+    bound = value + rest
+    bound = bound if bound < most else most
     if bound <= ledger[FLOOR]:
         return count
-    if bound <= ledger[CUT]:
-        ledger[DROPPED] = max(ledger[DROPPED], bound)
-        return count
-    if count == len(found.value):
+    if count == len(found.value) and bound > ledger[CUT]:
         count = keep_best(count, width, cursor[PLACES], found, scratch.bounds, ledger)
-        if bound <= ledger[CUT]:
-            ledger[DROPPED] = max(ledger[DROPPED], bound)
-            return count
+    if bound <= ledger[CUT]:
+        if bound > ledger[DROPPED]:
+            ledger[DROPPED] = bound
+        return count
     c = count  # written behind the others; it stays there only if it is new
     found.parent[c], found.key[c] = p, key
     for x in range(depth):
@@ -368,7 +397,8 @@ def child_states(
 @jit(inner=True)
 def place_anew(found: Candidates, count: int, places: int) -> int:
     """Put the candidates into a table of ``places`` places, or of all there are."""
-    places = min(places, len(found.table))
+    if places > len(found.table):
+        places = whole(len(found.table))
     mask = places - 1
     for q in range(places):
         found.table[q] = -1

@@ -97,7 +97,8 @@ def pair_states(
     t, x, step, places = cursor[ROUND], cursor[NEXT], cursor[STEP], cursor[PLACES]
     count, arcs, alike = cursor[STATES], cursor[ARCS], labels.cost.shape[1] == 1
     while 0 <= t < d:
-        end, cost, least = pairs.begin[t + 1], labels.cost[t, 0], labels.least[1, t]
+        end, cost = pairs.begin[t + 1], labels.cost[t, 0]
+        least_idle, least = labels.least[0, t], labels.least[1, t]
         if x == pairs.begin[t]:
             places, pairs.step[t] = 0, step
         while x < end and budget > 0:
@@ -115,14 +116,15 @@ def pair_states(
             worth_u = worth[rest_u] if rest_u >= 0 else -np.inf
             worth_v = worth[rest_v] if rest_v >= 0 else -np.inf
             best, idle = -np.inf, np.int64(-1)
-            if way + worth_u + worth_v > labels.least[0, t]:
+            if way + worth_u + worth_v > least_idle:
                 if listing:
                     steps[step] = pair(pairs, rest_u, rest_v, way, count, places - 1)
                     count += steps[step] == count
-                y = steps[step]
+                else:
+                    y = steps[step]
+                    if left[y] >= 0 and way + reached[y] > least_idle:
+                        best, idle = reached[y], n + left[y]
                 step += 1
-                if not listing and left[y] >= 0 and way + reached[y] > labels.least[0, t]:
-                    best, idle = reached[y], n + left[y]
             # Then the arcs of one, the other idling, the other way round, and arcs of both.
             for side in range(3):
                 if (side == 0 and rest_v < 0) or (side == 1 and rest_u < 0):
@@ -159,13 +161,16 @@ def pair_states(
                                 pairs, goal_u, goal_v, way + earned, count, places - 1
                             )
                             count += steps[step] == count
+                            step += 1
+                            continue
                         y = steps[step]
                         step += 1
-                        if listing or left[y] < 0 or way + (earned + reached[y]) <= least:
+                        known, total = left[y], earned + reached[y]
+                        if known < 0 or way + total <= least:
                             continue
-                        if earned + reached[y] > best:
-                            best = earned + reached[y]
-                        moves.nxt[arcs], moves.gain[arcs] = n + left[y], gain
+                        if total > best:
+                            best = total
+                        moves.nxt[arcs], moves.gain[arcs] = n + known, gain
                         moves.label[arcs] = label
                         arcs += 1
             if count > len(left) or (count == len(moves.idle) and best > -np.inf):

@@ -402,10 +402,10 @@ def loosen(
 ) -> int:
     """List the states that moves of their rounds and arms lead to; return how many, -1: no room."""
     d, room = moves.shape[1], len(origin)
-    count = 0
+    none = count = whole(0)
     for i in range(len(old_root)):
-        root[i] = number(origin, label, old_root[i], 0, count)
-        count = max(count, root[i] + 1)
+        root[i] = number(origin, label, whole(old_root[i]), none, count)
+        count += root[i] == count
         if count > room:
             return -1
     offset[0], offset[1] = 0, count
@@ -414,12 +414,14 @@ def loosen(
         for x in range(offset[t], offset[t + 1]):
             s = origin[x]
             i = owner[s]
-            idle[x] = number(origin, label, old_idle[s] if moves[0, t, i] else -1, begin, count)
-            count = max(count, idle[x] + 1)
+            after = whole(old_idle[s] if moves[0, t, i] else -1)
+            idle[x] = number(origin, label, after, begin, count)
+            count += idle[x] == count
             if count > room:
                 return -1
-            pull[x] = number(origin, label, old_pull[s] if moves[1, t, i] else -1, begin, count)
-            count = max(count, pull[x] + 1)
+            after = whole(old_pull[s] if moves[1, t, i] else -1)
+            pull[x] = number(origin, label, after, begin, count)
+            count += pull[x] == count
             if count > room:
                 return -1
         offset[t + 2] = count

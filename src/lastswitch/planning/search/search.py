@@ -135,6 +135,7 @@ class Search:
 
         These prove most problems.
         """
+        self._load(stages.ready_to_grow_shared)
         relaxation = self.main = self._bundled(relaxation)
         self._beam(relaxation, self.params.seed_width)
         work, easy = 0, self.params.shared_hard_from

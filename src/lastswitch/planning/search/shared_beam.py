@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from lastswitch._utils.arrays import FloatArray, IntArray
-from lastswitch._utils.jit import jit
+from lastswitch._utils.jit import jit, whole
 from lastswitch.planning.diagrams.diagram import Diagram
 from lastswitch.planning.diagrams.sharing import Machine, Sharing
 from lastswitch.planning.search.beam import state_keys
@@ -199,7 +199,7 @@ def advance(
     t, node, n_nodes, count = cursor[ROUND], cursor[NODE], cursor[NODES], cursor[CANDIDATES]
     while t < d:
         if node == 0:
-            cursor[PLACES] = place_anew(found, 0, FEW_PLACES)
+            cursor[PLACES] = place_anew(found, whole(0), whole(FEW_PLACES))
         while node < n_nodes:
             if budget <= 0:
                 cursor[ROUND], cursor[NODE], cursor[NODES] = t, node, n_nodes
@@ -212,7 +212,7 @@ def advance(
             cursor[SPENT] += work
             node += 1
         if count > width:
-            count = keep_best(count, width, 0, found, scratch.bounds, ledger)
+            count = keep_best(count, width, whole(0), found, scratch.bounds, ledger)
         for j in range(count):
             p = found.parent[j]
             here, there = nodes.states[t % 2, p], nodes.states[1 - t % 2, j]

@@ -14,7 +14,7 @@ import numpy as np
 
 from lastswitch._utils.jit import announce, compiling
 from lastswitch.planning.diagrams.build import block_model, plain_model
-from lastswitch.planning.diagrams.diagram import Diagram
+from lastswitch.planning.diagrams.diagram import Diagram, Model
 from lastswitch.planning.diagrams.minimise import compact
 from lastswitch.planning.diagrams.sharing import joint
 from lastswitch.planning.problem import BlockProblem
@@ -108,21 +108,22 @@ def ready_to_grow() -> None:
 
 @_once
 def ready_to_share() -> None:
-    """Load what machines that share automata need."""
-    from lastswitch.planning.diagrams.shared import ruled_model
-    from lastswitch.planning.ruled_problem import RuledProblem
-    from lastswitch.rules import apart
-
+    """Load what machines that share automata begin with: prices, deletions and beams."""
     announce("rules", advance_shared)
-    model = ruled_model(RuledProblem(EXAMPLE, rules=[apart([0, 1], 2)], plays=(0, 1)))
-    diagram = compact(model)
-    assert diagram is not None
-    assert model.shared is not None
-    sharing, machines = model.shared.sharing(model.length), model.shared.machines()
-    relaxation = Relaxation(Prices(diagram, sharing=sharing), machines, model.alike)
+    relaxation = _shared(_ruled_model())
     relaxation.prices.descend(0.0, 1)
     relaxation.reduced(-math.inf, None, None)
     relaxation.beam(1, 0.0).run(-math.inf, 1)
+
+
+@_once
+def ready_to_grow_shared() -> None:
+    """Load what such machines need if that does not prove them, and all that is loaded before."""
+    ready_to_share()
+    model = _ruled_model()
+    relaxation = _shared(model)
+    machines, sharing = relaxation.machines, relaxation.prices.sharing
+    assert sharing is not None
     bundled = relaxation.bundled()
     bundled.prices.descend(0.0, 1)
     bundled.reduced(0.0, None, 0.0)
@@ -130,6 +131,24 @@ def ready_to_share() -> None:
     merge.merged(bundled.prices, 0, 1, labels, -math.inf, (100, 100))
     price, usage = bundled.prices.price, np.zeros((model.n_arms, model.length))
     Neighbourhoods(model).improved(((0,), ()), price, usage, 0.0)
+
+
+def _ruled_model() -> Model:
+    """Return two arms that are never close together."""
+    from lastswitch.planning.diagrams.shared import ruled_model
+    from lastswitch.planning.ruled_problem import RuledProblem
+    from lastswitch.rules import apart
+
+    return ruled_model(RuledProblem(EXAMPLE, rules=[apart([0, 1], 2)], plays=(0, 1)))
+
+
+def _shared(model: Model) -> Relaxation:
+    """Return the relaxation of a model whose machines share automata."""
+    diagram = compact(model)
+    assert diagram is not None
+    assert model.shared is not None
+    sharing, machines = model.shared.sharing(model.length), model.shared.machines()
+    return Relaxation(Prices(diagram, sharing=sharing), machines, model.alike)
 
 
 def _diagram() -> Diagram:
