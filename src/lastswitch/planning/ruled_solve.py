@@ -144,17 +144,20 @@ def _at_hand(problem: RuledProblem, start: RoundsPlayed | None) -> Solution:
 def plan_of(problem: RuledProblem, answer: Solution, solver: str, seconds: float) -> Plan:
     """Return the Plan of a solver's answer, its schedule evaluated by definition."""
     assert answer.rounds is not None
-    value, size = problem.value(answer.rounds), problem.size(answer.rounds)
+    value = problem.value(answer.rounds)
     free, largest = problem.ceiling(), problem.length * problem.plays[1] * problem.scale
     if solver in ACCURACY:
         error = ACCURACY[solver] * largest
-        bound = owned_up(value, answer.bound, error, VISIBLE * ACCURACY[solver] * size, free)
+        seen = VISIBLE * ACCURACY[solver] * problem.size(answer.rounds)
+        bound = owned_up(value, answer.bound, error, seen, free)
     else:
         bound, error = answer.bound, ROUNDING * largest
-        if solver == "certified" and error > max(rounding(value, size), problem.sizes[0]):
+        # What is summed up takes as long to size as to value, and rarely matters.
+        small = solver == "certified" and error > problem.sizes[0]
+        if small and error > rounding(value, problem.size(answer.rounds)):
             bound = max(bound, value + error)  # small pays are lost in rounding of large ones
     bound = min(bound, free)
-    if value > bound and value - bound <= rounding(value, bound, size):
+    if value > bound and value - bound <= rounding(value, bound, problem.size(answer.rounds)):
         bound = value  # the two are the same sum in a different order
     return Plan(
         block=(),

@@ -57,9 +57,10 @@ class SearchParams:
     hard_from
         The width of the beam times the third power of the slots from which on everything below is
         tried: the longer the block, the less a wider beam proves.
-    shared_hard_from, shared_steps
+    shared_hard_from, shared_first_steps, shared_steps
         With shared automata that is the work of a pass from which on parts are planned anew, and
-        from which on everything is tried; and the steps before each pass.
+        from which on everything is tried; the steps between seed_widths; and those of a bundle, to
+        begin with and before each of the first two passes, and before each later one.
     bundle_steps, bundle_tolerance
         Steps of the bundle method to begin with, and the share of the gap below which what they
         still promise is nothing.
@@ -74,8 +75,9 @@ class SearchParams:
     grow_over, room, least_room
         Estimates of its size are mostly too large: by how much they may exceed the limit, and what
         to make room for, as a share of them and at least.
-    opportunity
-        Whether a move that would be worth it by itself is deleted where it costs others too much.
+    opportunity, opportunity_from
+        Whether a move that would be worth it by itself is deleted where it costs others too much;
+        with shared automata only after so much work: easier problems are over sooner than that.
     first_pairs, next_arms, most_rivals
         How many pairs, and then machines, are weighed against each other; among how many.
     least_overlap, few_machines
@@ -162,7 +164,8 @@ class SearchParams:
     pair_theta: float = 0.5
     hard_from: int = 200_000_000
     shared_hard_from: tuple[int, int] = (64_000_000, 4_000_000_000)
-    shared_steps: int = 100
+    shared_first_steps: tuple[int, int] = (20, 60)
+    shared_steps: tuple[int, int] = (40, 200)
     bundle_steps: int = 100
     bundle_tolerance: float = 3e-3
     states_per_cut: int = 250
@@ -175,6 +178,7 @@ class SearchParams:
     room: float = 1.25
     least_room: int = 500
     opportunity: bool = True
+    opportunity_from: int = 3_000_000
     first_pairs: int = 6
     next_arms: int = 12
     few_machines: int = 4

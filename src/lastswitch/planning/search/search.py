@@ -133,18 +133,27 @@ class Search:
     def _widen(self, relaxation: Relaxation, width: int) -> tuple[Relaxation, int]:
         """Return what shared automata begin with: prices of a bundle, and passes as they are cheap.
 
-        These prove most problems.
+        These prove most problems, and many at once: so the bundle begins with few steps, each of
+        which takes longer than the one before.
         """
         self._load(stages.ready_to_grow_shared)
-        relaxation = self.main = self._bundled(relaxation)
-        self._beam(relaxation, self.params.seed_width)
-        work, easy = 0, self.params.shared_hard_from
+        params, easy = self.params, self.params.shared_hard_from
+        if relaxation.diagram.size > MOST_BUNDLED:
+            self._look_for_any()
+            self._descend(relaxation, LARGE_STEPS)
+        else:
+            relaxation = self.main = relaxation.bundled()
+            self._descend(relaxation, params.shared_steps[0])
+        self._beam(relaxation, params.seed_width)
+        self._look_for_any()
+        self._reduce(relaxation)
+        work = 0
         while work < easy[1]:
             self.guide = relaxation.prices.price.copy(), relaxation.arm_usage()
             if work > easy[0]:
                 self.plan_anew(relaxation)
             work = self._pass(relaxation, width)
-            width *= self.params.widen
+            width *= params.widen
         return relaxation, width
 
     def _go_on(self, relaxation: Relaxation, width: int) -> None:
@@ -152,7 +161,9 @@ class Search:
         params, d, clock, best = self.params, relaxation.diagram.length, self.clock, self.best
         if self.model.shared is None:
             self._load(stages.ready_to_grow)
-            relaxation = self.main = self._bundled(relaxation)
+            relaxation = self.main = relaxation.bundled()
+            self._descend(relaxation, params.bundle_steps)
+            self._reduce(relaxation)
         self.guide = relaxation.prices.price.copy(), relaxation.arm_usage()
         self.plan_anew(relaxation)
         most = min(params.merge_most, params.most_memory // PAIR_BYTES)
@@ -181,17 +192,6 @@ class Search:
             self._pass(relaxation, width)
             width *= params.widen
             self.plan_anew(relaxation)
-
-    def _bundled(self, relaxation: Relaxation) -> Relaxation:
-        """Return the relaxation with prices of a bundle, if its steps are not too few."""
-        steps = self.params.bundle_steps
-        if self.model.shared is not None and relaxation.diagram.size > MOST_BUNDLED:
-            self._descend(relaxation, LARGE_STEPS)
-        else:
-            relaxation = relaxation.bundled()
-            self._descend(relaxation, steps)
-        self._reduce(relaxation)
-        return relaxation
 
     def _close_in(self, relaxation: Relaxation, most: int, until: float) -> None:
         """Better the schedule and lower the bound in turn, where a proof is mostly out of reach.
@@ -223,7 +223,8 @@ class Search:
         """
         widest = self._widest(relaxation)
         if self.model.shared is not None:  # letters have prices, too, which takes more steps
-            self._descend(relaxation, self.params.shared_steps)
+            wide = width > self.params.narrow * self.params.widen
+            self._descend(relaxation, self.params.shared_steps[wide])
         work = self._beam(relaxation, min(width, widest)).work
         if width >= widest:
             if not self.best.answered and self.model.shared is None:
@@ -304,12 +305,11 @@ class Search:
         if self._free:
             return relaxation, self._hurry(relaxation)
         self._beam(relaxation, params.seed_width)
-        for steps in params.steps:  # a better incumbent makes better steps
+        # A better incumbent makes better steps.
+        for steps in params.steps if self.model.shared is None else params.shared_first_steps:
             self._descend(relaxation, steps)
             self._beam(relaxation, params.seed_width)
             self._reduce(relaxation)
-        if not self.best.answered and self.model.shared is not None:
-            self._look_for_any()
         return relaxation, params.narrow
 
     def _hurry(self, relaxation: Relaxation) -> int:
@@ -344,7 +344,7 @@ class Search:
 
         Good prices lead a beam to one more often; so this is for where they do not.
         """
-        if self.any_will_do:
+        if self.best.answered or self.any_will_do:
             return
         model = without_pays(self.model)
         search = Search(model, 0.0, self.clock, params=self.params, any_will_do=True)
@@ -400,7 +400,7 @@ class Search:
             self.nothing_left(relaxation)
         if best.blurred:
             best.measure(diagram)
-        elif diagram.size > again * relaxation.diagram.size:
+        elif self.model.shared is None and diagram.size > again * relaxation.diagram.size:
             return
         relaxation.exchange(diagram)
         self._adopt(relaxation)
@@ -408,6 +408,8 @@ class Search:
     def _blur(self, relaxation: Relaxation) -> float | None:
         """Return the rounding with which opportunity costs count; None: they do not."""
         counts = self.params.opportunity and self.best.answered and relaxation.is_bundled
+        if self.model.shared is not None:
+            counts = counts and self.work >= self.params.opportunity_from
         return self.best.rounding if counts else None
 
     def _pair(self, relaxation: Relaxation, limit: int) -> None:

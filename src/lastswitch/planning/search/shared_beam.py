@@ -12,7 +12,7 @@ import numpy as np
 
 from lastswitch._utils.arrays import FloatArray, IntArray
 from lastswitch._utils.jit import jit, whole
-from lastswitch.planning.diagrams.diagram import Diagram
+from lastswitch.planning.diagrams.diagram import Diagram, StateArray
 from lastswitch.planning.diagrams.sharing import Machine, Sharing
 from lastswitch.planning.search.beam import state_keys
 from lastswitch.planning.search.expansion import (
@@ -146,31 +146,39 @@ class SharedBeam:
 
     def rounds(self, node: int) -> tuple[tuple[int, ...], ...]:
         """Return the arms that each round plays on the way to a complete schedule."""
-        m, back, n = self.diagram, self._back, self.sharing.n_arms
-        d = m.length
+        d, back, n = self.diagram.length, self._back, self.sharing.n_arms
         way = [node] * d
         for t in range(d - 1, 0, -1):
             way[t - 1] = back.parent.item(t, way[t])
         places, arcs = back.place[np.arange(d), way], back.taken[np.arange(d), way]
-        group = np.cumsum(np.append(0, np.diff(self._alike) != 0))
-        mixed = len(set(self._alike.tolist())) < n
-        state, names, rounds = m.root[:n], np.arange(n), []
-        for place, taken in zip(places, arcs, strict=True):
-            moved, by = place[place >= 0], taken[place >= 0]
-            rounds.append(self._arms(names[moved].tolist(), m.label[by].tolist()))
-            if mixed:  # symmetric ones change places on the way, as in `child_states`
-                state = m.idle[state]
-                state[moved] = m.nxt[by]
-                order = np.lexsort((state, group))
-                state, names = state[order], names[order]
-        return tuple(rounds)
+        machines = places if len(set(self._alike.tolist())) == n else self._moved(places, arcs)
+        rounds = zip(machines.tolist(), arcs.tolist(), strict=True)
+        return tuple(self._arms(*moves) for moves in rounds)
 
-    def _arms(self, machines: list[int], labels: list[int]) -> tuple[int, ...]:
-        """Return the arms that machines pull by arcs with these labels."""
+    def _moved(self, places: StateArray, arcs: StateArray) -> StateArray:
+        """Return which machines were at these places (-1: none) by round.
+
+        Symmetric ones change places on the way, as in `child_states`.
+        """
+        m, n = self.diagram, self.sharing.n_arms
+        group = np.cumsum(np.append(0, np.diff(self._alike) != 0))
+        state, names, machines = m.root[:n], np.arange(n), np.full_like(places, -1)
+        for place, taken, at in zip(places, arcs, machines, strict=True):
+            moving = place >= 0
+            at[moving] = names[place[moving]]
+            state = m.idle[state]
+            state[place[moving]] = m.nxt[taken[moving]]
+            order = np.lexsort((state, group))
+            state, names = state[order], names[order]
+        return machines
+
+    def _arms(self, machines: list[int], arcs: list[int]) -> tuple[int, ...]:
+        """Return the arms that machines pull by these arcs; -1 is no machine."""
         arms: list[int] = []
-        for number, label in zip(machines, labels, strict=True):
-            machine = self._machines[number]
-            arms += [machine.members[member] for member in machine.pulled[label]]
+        for number, arc in zip(machines, arcs, strict=True):
+            if number >= 0:
+                machine, label = self._machines[number], self.diagram.label.item(arc)
+                arms += [machine.members[member] for member in machine.pulled[label]]
         return tuple(sorted(arms))
 
 
