@@ -197,7 +197,7 @@ def all_idle(
     """Note what all machines idling loses and leaves; return a bound on all children of a node."""
     worth, before, must = completion.worth, scratch.before, scratch.must
     rest, key, lost, forced = 0.0, np.uint64(0), 0.0, 0
-    total = value + completion.ahead[t]
+    total: float = value + completion.ahead[t]
     before[0], must[0] = 0.0, 0
     for i in range(len(state)):
         s = index(state[i])
