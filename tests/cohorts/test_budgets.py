@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,14 @@ from lastswitch.cohorts.budgets import Budget
 from lastswitch.cohorts.problem import CohortProblem
 from lastswitch.cohorts.response import used
 from lastswitch.cohorts.solving import solve
-from lastswitch.errors import BlockError, BudgetError, InfeasibleError, PlanError, UndecidedError
+from lastswitch.errors import (
+    BlockError,
+    BudgetError,
+    InfeasibleError,
+    InputTypeError,
+    PlanError,
+    UndecidedError,
+)
 from lastswitch.planning.ruled_brute_force import round_choices
 
 seeds = st.integers(0, 2**32 - 1)
@@ -232,6 +240,14 @@ def test_many_weights_are_bounded_by_chords(monkeypatch):
     assert all_of_them.gap <= 1e-3
     heavy, light = weights > 3, weights < 1.5
     assert batch.value[heavy].mean() > batch.value[light].mean()
+
+
+def test_a_number_is_no_budget():
+    """It says neither who nor how often; the error shows how to say so."""
+    bandit = ls.Bandit([ls.Curve([0.9], [0.1])])
+    people = pa.table({"subject": ["ann"], bandit.names[0]: [1]})
+    with pytest.raises(InputTypeError, match=r"budget must be a list, .*everyone: 500.*; got 12"):
+        ls.plan_cohort(bandit, people, 2, budget=12)
 
 
 def test_budgets_that_are_not_needed_cost_nothing():

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from lastswitch._utils.arrays import IntArray
-from lastswitch._utils.checks import check_bandit, check_choice, check_limits, is_number
+from lastswitch._utils.checks import (
+    check_bandit,
+    check_choice,
+    check_limits,
+    check_list,
+    is_number,
+)
 from lastswitch._utils.extras import load_extra
 from lastswitch._utils.progress import Report, reporter
 from lastswitch.cohorts.budgets import Budget, checked_budgets, read_budget
@@ -207,8 +213,12 @@ def _problem(
         )
         rules = calendar.resolve(bandit.rules if rules is None else rules, length, asked)
     given: Any = () if budget is None else [budget] if isinstance(budget, Budget | str) else budget
+    said = "each a Budget or such words as 'everyone: 500 per round'"
     budgets = checked_budgets(
-        [read_budget(one, length, calendar) if isinstance(one, str) else one for one in given]
+        [
+            read_budget(one, length, calendar) if isinstance(one, str) else one
+            for one in check_list("budget", given, said)
+        ]
     )
     return CohortProblem(bandit, length, rules=rules, plays=plays, silence=silence, budgets=budgets)
 
